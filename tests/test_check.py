@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import build_bench, check as engine, finding_codes, results
+from lanescope.workbench import build_workbench, check as engine, finding_codes, results
 from lanescope.workbench.check import check_text as checked
 from lanescope.workbench.reads import verification
 from lanescope.workbench.repair.consequences import FOLLOWS
@@ -142,18 +142,18 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
 def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pytest.MonkeyPatch) -> None:
     """They cost more than all the rest: a text of many pieces took a minute."""
     wrong, asked = plant_mistake("SWIZZLE_128B", "SWIZZLE_NONE"), []
-    told = build_bench(wrong, copied=False)
-    bare = build_bench(wrong, copied=False, why=False)
+    told = build_workbench(wrong, copied=False)
+    bare = build_workbench(wrong, copied=False, why=False)
     assert told.operands[0].wrong[0].causes and not any(s.causes for o in bare.operands for s in o.steps)
     assert [(s.verdict, s.word) for o in bare.operands for s in o.steps] == [
         (s.verdict, s.word) for o in told.operands for s in o.steps
     ]
-    looked, tried = verification.diagnose_step, guesses.build_bench
+    looked, tried = verification.diagnose_step, guesses.build_workbench
     monkeypatch.setattr(verification, "diagnose_step", lambda *a, **k: asked.append("causes") or looked(*a, **k))
-    build_bench(wrong, copied=False)
+    build_workbench(wrong, copied=False)
     own = len(asked)
     for module in (engine, guesses):
-        monkeypatch.setattr(module, "build_bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
+        monkeypatch.setattr(module, "build_workbench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
     checked(wrong)
     assert asked.count("bench") > 2 and asked.count("causes") == 2 * own > 0
 

@@ -15,7 +15,7 @@ from lanescope.app.check.notes import list_totals
 from lanescope.app.check.printing import list_notes
 from lanescope.app.check.running import SourceReport, merge_reports
 from lanescope.errors import LayoutError
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
 
 HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
@@ -367,7 +367,7 @@ def test_an_open_value_is_given_by_the_name_that_the_note_prints(tmp_path: Path,
 def test_the_page_has_a_field_for_each_name_of_an_open_term() -> None:
     """A value that is a term is given by its names, as -D takes them."""
     text = MAPS + HELPER + "template <bool Wide> " + STEP.replace("STEP", "(Wide ? 16 : 8)")
-    asked = {one.key for one in build_bench(text).assumed if one.missing}
+    asked = {one.key for one in build_workbench(text).assumed if one.missing}
     assert "macro.Wide" in asked
-    given = build_bench(text, {"macro.Wide": "true"})
+    given = build_workbench(text, {"macro.Wide": "true"})
     assert given.verdict == "match" and not {one.key for one in given.assumed if one.missing}

@@ -6,7 +6,7 @@ import pytest
 
 from lanescope import reader
 from lanescope.errors import LayoutError
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests import reader_corpus
 from tests.cases import for_each
 from tests.checked import check_text
@@ -37,7 +37,7 @@ def test_the_majors_of_sass_open_the_instruction_in_them(client: Client) -> None
 
 
 def test_the_majors_of_sass_are_those_of_the_workbench() -> None:
-    made = build_bench(f"{TURNED}\ndesc_a 0x4000004000010100 desc_b 0x4000004000010400")
+    made = build_workbench(f"{TURNED}\ndesc_a 0x4000004000010100 desc_b 0x4000004000010400")
     assert [(one.name, one.major) for one in made.operands] == [("a", "MN"), ("b", "MN")]
     assert not any(one.key.startswith("major") for one in made.assumed)
 
@@ -81,15 +81,15 @@ sA: Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))
 def test_a_builder_without_its_code_is_asked_for(head: str) -> None:
     """What is missing is said, and the descriptor that such tiles mostly have can be chosen."""
     text = CALLS.replace("make_smem_desc", head)
-    made = build_bench(text)
+    made = build_workbench(text)
     assert made.verdict == "unknown" and any(f"calls {head} and has no code" in said for said in made.missing)
     (asked,) = (one for one in made.assumed if one.key == f"builder.{head}")
     assert asked.missing and asked.choices == ("128B", "64B", "32B")
-    right, wrong = build_bench(text, {asked.key: "128B"}), build_bench(text, {asked.key: "64B"})
+    right, wrong = build_workbench(text, {asked.key: "128B"}), build_workbench(text, {asked.key: "64B"})
     assert [step.descriptor for step in right.operands[0].steps] == [f"0x400000400001{n:04x}" for n in (64, 66, 68, 70)]
     assert right.verdict == "match" and wrong.verdict == "mismatch" and not right.missing
     with pytest.raises(LayoutError, match="16B"):
-        build_bench(text, {asked.key: "16B"})
+        build_workbench(text, {asked.key: "16B"})
     assert any("is not checked" in one.message for one in check_text(text).open) and not check_text(text).findings
 
 
@@ -100,7 +100,9 @@ def test_a_builder_without_its_code_is_shown_alone(client: Client) -> None:
 
 @for_each("head", ["make_tma_desc", "prefetch_tma_descriptor", "make_instr_desc", "print_desc", "foo"])
 def test_other_functions_are_no_builders(head: str) -> None:
-    assert not any(one.key.startswith("builder.") for one in build_bench(CALLS.replace("make_smem_desc", head)).assumed)
+    assert not any(
+        one.key.startswith("builder.") for one in build_workbench(CALLS.replace("make_smem_desc", head)).assumed
+    )
 
 
 ENCODE = """__device__ uint64_t make_smem_desc(bf16* ptr) {
@@ -113,10 +115,10 @@ SM90_64x64x16_F32BF16BF16_SS
 
 
 def test_an_encoding_that_the_text_does_not_have_is_among_the_assumptions() -> None:
-    (one,) = (one for one in build_bench(ENCODE).assumed if one.key.startswith("encode."))
+    (one,) = (one for one in build_workbench(ENCODE).assumed if one.key.startswith("encode."))
     assert one.value == "(x & 0x3FFFF) >> 4" and "PTX" in one.why and "matrix_descriptor_encode" in one.label
     own = "__device__ uint64_t matrix_descriptor_encode(uint64_t x) { return (x & 0x3FFFF) >> 0x4; }\n" + ENCODE
-    assert not any(one.key.startswith("encode.") for one in build_bench(own).assumed)
+    assert not any(one.key.startswith("encode.") for one in build_workbench(own).assumed)
 
 
 TYPES = {
@@ -144,10 +146,10 @@ def test_a_triton_descriptor_without_a_type_takes_the_instructions() -> None:
         "desc_a 0x{}00004000010040 SM90_64x64x{}_F32{}_SS"
     )
     for block, code, k, types, mode in ((64, 40, 16, "F16F16", "128B"), (64, 80, 32, "E4M3E4M3", "64B")):
-        made = build_bench(text.format(block, code, k, types))
+        made = build_workbench(text.format(block, code, k, types))
         (one,) = (one for one in made.assumed if one.key.startswith("swizzle."))
         assert one.value == mode and "Triton" in one.why and one.choices
-        sbo = build_bench(text.format(block, code, k, types).replace("0x8000004000", "0x8000002000"))
+        sbo = build_workbench(text.format(block, code, k, types).replace("0x8000004000", "0x8000002000"))
         assert (made if mode == "128B" else sbo).verdict == "match"
 
 
@@ -182,7 +184,7 @@ TILED = "using SmemLayoutA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<El
 @for_each("layout", [f"sA: {STAGED}", TILED])
 def test_stages_begin_where_the_layout_says(layout: str) -> None:
     """A print between the lines of code spoils none of them, and tile_to_shape is a storage wherever it stands."""
-    right, wrong = build_bench(LOOP.format(layout, 8192)), build_bench(LOOP.format(layout, 16384))
+    right, wrong = build_workbench(LOOP.format(layout, 8192)), build_workbench(LOOP.format(layout, 16384))
     assert right.verdict == "match" and right.operands[0].stages == 3 and len(right.operands[0].steps) == 12
     assert [step.stage for step in wrong.operands[0].wrong] == [1] * 4 + [2] * 4
     assert wrong.headline.startswith("Every K step of A in stages 1 and 2")

@@ -14,7 +14,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.shared import banks, chain, freeing
 from lanescope.shared.operand_storage import make_line_storage
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
 
@@ -46,7 +46,7 @@ def list_advised() -> list[str]:
 
 DOORS: dict[str, Callable[[], Any]] = {
     "code": evaluate_words,
-    "a bench": lambda: build_bench(LOOP),
+    "a bench": lambda: build_workbench(LOOP),
     "a check": lambda: check_text(LOOP),
     "a TiledMMA": lambda: reader.recognise_text(TILED),
     "a swizzle": lambda: freeing.find_freeing_swizzle(

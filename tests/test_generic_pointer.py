@@ -10,7 +10,7 @@ from lanescope.ptx import catalog
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES, Mode
 from lanescope.shared.tiling import Tile
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.checked import list_codes
 from tests.sample import choose_count
 from tests.test_tma_loads import read_kernel
@@ -78,10 +78,10 @@ def test_code_that_leaves_a_pointer_unmasked_reads_nothing_right() -> None:
     old = "uint32_t addr = static_cast<uint32_t>(__cvta_generic_to_shared(p));"
     new = "uint64_t addr = reinterpret_cast<uint64_t>(p);"
     code = read_kernel("one_stage", (old, new), ("desc |= encode(addr);", "desc |= addr >> 4;"))
-    made = build_bench(code)
+    made = build_workbench(code)
     assert made.verdict == "mismatch" and "generic pointer is used as a shared-memory address" in made.headline
     assert list_codes(code) == ["generic_pointer"]
     assert (
-        build_bench(read_kernel("one_stage", (old, new))).verdict == "match"
+        build_workbench(read_kernel("one_stage", (old, new))).verdict == "match"
     )  # masked to 18 bits it is the shared address
-    assert build_bench(read_kernel("one_stage", ("desc |= encode(addr);", "desc |= addr >> 4;"))).verdict == "match"
+    assert build_workbench(read_kernel("one_stage", ("desc |= encode(addr);", "desc |= addr >> 4;"))).verdict == "match"

@@ -13,7 +13,7 @@ import pytest
 
 from lanescope.app.read.answer import read_and_check
 from lanescope.shared.storage import storage
-from lanescope.workbench import Bench, build_bench
+from lanescope.workbench import Workbench, build_workbench
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.client import Client
@@ -58,7 +58,7 @@ SPELLED += [
 ]
 
 
-def list_addresses(made: Bench, name: str, kernel: WrittenKernel) -> list[int]:
+def list_addresses(made: Workbench, name: str, kernel: WrittenKernel) -> list[int]:
     """Where the workbench puts some elements of an operand, from the tile's start."""
     own = next(one for one in made.operands if one.name == name)
     assert own.stored is not None
@@ -72,7 +72,7 @@ def pick_elements(own: OperandTile) -> list[tuple[int, int]]:
 
 @for_each("kernel", take_sample(SPELLED, 10), ids=str)
 def test_every_spelling_is_stored_as_pycute_says_and_read_right(kernel: WrittenKernel) -> None:
-    made = build_bench(kernel.whole())
+    made = build_workbench(kernel.whole())
     assert made.verdict == "match", (made.headline, made.missing)
     assert [one.name for one in made.operands] == ["a", "b"]
     for name in "ab":
@@ -110,7 +110,7 @@ def test_a_wrong_stride_of_any_spelling_is_found(kernel: WrittenKernel, name: st
     text = kernel.whole()
     step = re.search(rf"m{name}\.bitfield\.stride_byte_offset_ = (\d+);", text)
     assert step is not None
-    made = build_bench(text.replace(step[0], step[0].replace(step[1], str(2 * int(step[1])))))
+    made = build_workbench(text.replace(step[0], step[0].replace(step[1], str(2 * int(step[1])))))
     wrong = next(one for one in made.operands if one.name == name)
     own: OperandTile = getattr(kernel, name)
     deep = 256 // kernel.bits > 8 if own.major == "MN" and own.swizzle != "none" else own.rows > 8
@@ -126,7 +126,7 @@ def replace_text(text: str, old: str, new: str) -> str:
 
 
 def format_missing(text: str) -> str:
-    made = build_bench(text)
+    made = build_workbench(text)
     assert made.verdict == "unknown", made.headline
     return " ".join(made.missing)
 
@@ -157,12 +157,12 @@ def test_a_tensor_of_an_output_in_the_same_buffer_is_not_the_operand() -> None:
     text = replace_text(kernel.whole(), "auto shared_a_view", "auto sA")
     text = replace_text(text, "shared_a_view(t, j)", "sA(t, j)")
     again = "  auto sOut = make_tensor(make_smem_ptr(shared_a), make_layout(make_shape(64, 16)));\n  __syncthreads();"
-    assert build_bench(replace_text(text, "  __syncthreads();", again)).verdict == "match"
+    assert build_workbench(replace_text(text, "  __syncthreads();", again)).verdict == "match"
 
 
 def test_a_descriptor_that_begins_past_its_tensor_reads_the_wrong_bytes() -> None:
     text = replace_text(PLAIN.whole(), "cast_smem_ptr_to_uint(left)", "cast_smem_ptr_to_uint(left + 64)")
-    (first, _) = build_bench(text).operands
+    (first, _) = build_workbench(text).operands
     assert first.verdict == "mismatch" and first.steps[0].read - (first.steps[0].expected or 0) == 128
 
 
@@ -175,9 +175,9 @@ def test_two_tensors_of_one_buffer_lie_where_they_begin() -> None:
     text = text.replace("make_smem_ptr(right)", "make_smem_ptr(both + 1024)").replace(
         "uint(right)", "uint(both + 1024)"
     )
-    made = build_bench(text)
+    made = build_workbench(text)
     assert made.verdict == "match" and [o.stored and o.stored["base"] for o in made.operands] == [0x400, 0x400 + 2048]
-    assert build_bench(text.replace("uint(both + 1024)", "uint(both + 512)")).verdict == "mismatch"
+    assert build_workbench(text.replace("uint(both + 1024)", "uint(both + 512)")).verdict == "mismatch"
 
 
 def test_a_pointer_that_counts_other_elements_is_not_taken_for_the_instructions() -> None:
@@ -195,8 +195,8 @@ def test_tiles_that_are_filled_by_hand_have_the_layout_of_their_name() -> None:
         shape, stride = own.tuples(16)
         text = f"using Smem{letter} = Layout<{shape}, {stride}>;\n{text}"
         text = re.sub(rf"  auto {name}_where = [^;]*;\n", "", text)
-    assert build_bench(text).verdict == "match"
-    assert build_bench(text.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16")).verdict == "mismatch"
+    assert build_workbench(text).verdict == "match"
+    assert build_workbench(text.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16")).verdict == "mismatch"
 
 
 # the transpose immediates, the union, the exit status ----------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_a_type_that_the_text_defines_is_its_own() -> None:
     """Other widths under CUTLASS's names: SBO is 13 bits wide and LBO begins a bit later."""
     union = "union Matrix64 { uint64_t raw; struct { uint64_t start_address_ : 14, : 3, leading_byte_offset_ : 14, : 1,"
     union += " stride_byte_offset_ : 14, : 16, layout_type_ : 2; uint64_t base_offset_; } bitfield; };\n"
-    made = build_bench(union + PLAIN.whole(union=False))
+    made = build_workbench(union + PLAIN.whole(union=False))
     assert made.verdict != "match" and not any(one.key.startswith("type.") for one in made.assumed)
 
 
@@ -261,9 +261,9 @@ void launch() {
 
 def test_layouts_may_come_as_template_arguments() -> None:
     text = HEADER + ARGUMENTS
-    made = build_bench(text.replace("SBO_A", "64ull"))
+    made = build_workbench(text.replace("SBO_A", "64ull"))
     assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [4, 4]
-    wrong = build_bench(text.replace("SBO_A", "32ull"))
+    wrong = build_workbench(text.replace("SBO_A", "32ull"))
     assert [one.verdict for one in wrong.operands] == ["mismatch", "match"]
 
 
@@ -272,9 +272,9 @@ def test_each_kernel_of_a_file_has_its_own_tensors() -> None:
     first = PLAIN.whole()
     second = WrittenKernel(OperandTile(64, 32, "none"), OperandTile(64, 32, "none", k_first=True)).whole(union=False)
     second = second.replace("void multiply(", "void again(").replace("using T = cute::half_t;\n", "")
-    made = build_bench(first + second)
+    made = build_workbench(first + second)
     assert made.verdict == "match" and len(made.operands) == 4
-    wrong = build_bench(first + second.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16"))
+    wrong = build_workbench(first + second.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16"))
     assert [one.verdict for one in wrong.operands].count("mismatch") == 1
 
 

@@ -17,7 +17,7 @@ from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax.source_text import is_python
 from lanescope.reader.grammars.terms import make_term_text
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from lanescope.workbench.check import check_text
 from tests.asgi import fetch, parse_refusal
 from tests.cases import for_each
@@ -93,7 +93,7 @@ def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
     depths = [depth for depth in DEPTHS if len(SHAPES[name](depth)) <= reader.LONGEST]
     for depth in depths if FULL else depths[-1:] if is_chosen(name, 12) else depths[1:2]:
         text = SHAPES[name](depth)
-        for door in (reader.recognise_text, build_bench):
+        for door in (reader.recognise_text, build_workbench):
             begun = time.process_time()
             try:
                 door(text)
@@ -121,7 +121,7 @@ def test_what_is_nested_too_deeply_is_refused_by_every_door(monkeypatch: pytest.
     app.get("/api/v1/deep")(lambda: raise_overflow())
     assert parse_refusal(fetch(app, "/api/v1/deep")) == (422, "too_deep")
     monkeypatch.setattr("lanescope.workbench.text.contents.evaluate_text", raise_overflow)
-    for door in (build_bench, check_text):
+    for door in (build_workbench, check_text):
         with pytest.raises(LayoutError, match="nested too deeply") as refusal:
             door(CODE + "1;")
         assert refusal.value.code == "too_deep" and refusal.value.hint

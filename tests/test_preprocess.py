@@ -21,7 +21,7 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.syntax import cxx, cxx_parsing, top_declarations
 from lanescope.reader.code.syntax.brackets import blank_brackets
 from lanescope.reader.code.syntax.source import make_plain_source
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from lanescope.workbench.check import check_text
 from tests import cpp_conditions, cpp_macros
 from tests.cases import for_each
@@ -211,7 +211,7 @@ def test_what_is_taken_of_a_macro_is_said(lines: str, lbo: int) -> None:
     )
     (built,) = (one for one in recognise_text(text).found if one.kind == "builder")
     assert any(notice.startswith(f"Taken: {name} is ") for notice in built.notices)
-    assert f"macro.{name}" in [one.key for one in build_bench(text).assumed]
+    assert f"macro.{name}" in [one.key for one in build_workbench(text).assumed]
 
 
 def test_functions_of_the_host_alone_are_read_beside_those_of_the_device() -> None:
@@ -227,7 +227,7 @@ def test_functions_of_the_host_alone_are_read_beside_those_of_the_device() -> No
 
 def test_a_macro_can_be_given() -> None:
     text = f"#if __cplusplus >= 202002L\n#define LBO 1\n#else\n#define LBO 2\n#endif\n{DESC}"
-    (piece,) = (p for p in build_bench(text, {"macro.__cplusplus": "202002L"}).pieces if p.kind == "descriptor")
+    (piece,) = (p for p in build_workbench(text, {"macro.__cplusplus": "202002L"}).pieces if p.kind == "descriptor")
     assert piece.facts["fields"]["lbo_bytes"] == 16
 
 

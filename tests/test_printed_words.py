@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code.naming.named_constants import read_constants
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.cases import for_each
 
 A0, A1, B0, B1 = "0x4000004000010100", "0x4000004000010102", "0x4000004000010400", "0x4000004000010402"
@@ -38,7 +38,7 @@ def test_printed_words_in_every_arrangement(name: str) -> None:
     """Both operands get their words and every step of them, before the instruction and behind it."""
     atom = "SM90_64x128x16_F32F16F16_SS"
     for text in (f"{atom}\n{PRINTED[name]}", f"{PRINTED[name]}\n\n{atom}"):
-        made = build_bench(text)
+        made = build_workbench(text)
         read = {one.name: [step.descriptor for step in one.steps] for one in made.operands}
         assert read["a"] == [A0, A1][: len(read["a"])] and read["b"] == [B0, B1][: len(read["b"])]
         assert all(f"{len(found)}" for found in read.values())
@@ -62,7 +62,7 @@ def test_printed_words_in_every_arrangement(name: str) -> None:
     ],
 )
 def test_numbers_of_code_and_addresses_are_no_printed_words(line: str) -> None:
-    made = build_bench(f"SM90_64x128x16_F32F16F16_SS\n{line}")
+    made = build_workbench(f"SM90_64x128x16_F32F16F16_SS\n{line}")
     assert not any(piece.kind == "descriptor" for piece in made.pieces)
 
 

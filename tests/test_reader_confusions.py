@@ -8,7 +8,7 @@ import string
 from lanescope import reader
 from lanescope.app.read import text_meanings
 from lanescope.errors import LayoutError
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.cases import for_each
 from tests.sample import choose_count, take_sample
 
@@ -215,7 +215,7 @@ RUNS = (
 @for_each("text", take_sample(RUNS, 6), ids=lambda text: text[:12].split("\n")[0])
 def test_a_long_run_is_read_by_the_reader_and_the_workbench(text: str) -> None:
     assert not {one.kind for one in reader.recognise_text(text).found} & {"tiled_mma", "tiled_copy", "descriptor"}
-    assert build_bench(text).verdict == "unknown"
+    assert build_workbench(text).verdict == "unknown"
 
 
 def test_a_text_that_is_asked_for_often_stays_readable() -> None:

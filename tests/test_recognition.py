@@ -10,7 +10,7 @@ import pytest
 from lanescope import reader
 from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.cases import for_each
 from tests.client import Client, share_client
 from tests.command import run_lanescope
@@ -135,7 +135,7 @@ def test_an_address_is_no_descriptor(text: str) -> None:
     told = text_meanings.read_text(text)
     assert list_kinds(told) == ["unknown"] and "is an address of memory" in told.notices[0]
     wgmma = f"{text}\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-    assert not any(piece.kind == "descriptor" for piece in build_bench(wgmma).pieces)
+    assert not any(piece.kind == "descriptor" for piece in build_workbench(wgmma).pieces)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanescope.app.read import opcode_readings, text_meanings
 from lanescope.reader.compiler_output import printed_maps
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.cases import for_each
 from tests.client import share_client
 from tests.test_recognition import list_kinds
@@ -138,9 +138,9 @@ def test_a_program_that_names_such_fields_prints_no_map() -> None:
 
 def test_a_printed_map_is_verified_with_the_descriptor_of_its_log() -> None:
     log = CUTLASS.format(**GOOD) + "desc_b: 0x4000004000010040\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16\n"
-    assert build_bench(log).verdict == "match"
+    assert build_workbench(log).verdict == "match"
     other = log.replace("swizzle        3", "swizzle        2").replace("(64,128", "(32,128")
-    assert build_bench(other).verdict == "mismatch"
+    assert build_workbench(other).verdict == "mismatch"
 
 
 # PTX and ptxas --------------------------------------------------------------------------------------------------------

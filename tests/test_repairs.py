@@ -10,7 +10,7 @@ import pytest
 
 from lanescope.app.read.edits import format_edits, repair_text
 from lanescope.errors import LayoutError
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from lanescope.workbench.repair.repairs import apply_edits, combine_edits
 from lanescope.workbench.results import TextEdit
 from tests.cases import for_each
@@ -20,7 +20,7 @@ from tests.guilty_kernels import KERNELS, MAP, RIGHT, GuiltyKernel, plant
 from tests.sample import choose_count
 from tests.workbench_cases import CASES
 
-repair_kernel = cache(partial(build_bench, repair=True))
+repair_kernel = cache(partial(build_workbench, repair=True))
 
 
 @for_each("kernel", KERNELS, ids=str)
@@ -49,21 +49,21 @@ def test_with_a_repair_every_word_of_the_loop_is_right_and_undo_brings_the_text_
 
 
 def test_a_right_kernel_has_nothing_to_repair() -> None:
-    bench = build_bench(RIGHT, repair=True)
+    bench = build_workbench(RIGHT, repair=True)
     assert bench.operands[0].verdict == "match" and bench.repairs == ()
 
 
 def test_no_repair_shortens_the_loop_that_it_mends() -> None:
     """With fewer steps the wrong ones would be gone, and the kernel another one."""
     text = plant(("sA + k * 16", "sA + k * 16 + (k == 3) * 8"))
-    bench = build_bench(text, repair=True)
+    bench = build_workbench(text, repair=True)
     assert [step.verdict for step in bench.operands[0].steps].count("mismatch") == 1
     assert bench.repairs == ()
 
 
 def test_both_operands_become_right_where_they_share_the_literal() -> None:
     both = plant(("(1024 >>", "(512 >>")).replace(MAP, MAP + MAP.replace("box", "box_b").replace("_a", "_b"))
-    bench = build_bench(both, repair=True)
+    bench = build_workbench(both, repair=True)
     (repair,) = bench.repairs
     assert [bench.operands[at].name for at in repair.operands] == ["a", "b"] and repair.words == 8
 
@@ -71,9 +71,9 @@ def test_both_operands_become_right_where_they_share_the_literal() -> None:
 def test_every_repair_of_the_known_texts_is_right() -> None:
     repaired = 0
     for case in CASES[:: choose_count(4, 8)]:
-        bench = build_bench(case.text, repair=True, copied=False)
+        bench = build_workbench(case.text, repair=True, copied=False)
         for repair in bench.repairs[:1]:
-            after = build_bench(apply_edits(case.text, repair.edits), copied=False)
+            after = build_workbench(apply_edits(case.text, repair.edits), copied=False)
             assert all(after.operands[at].verdict == "match" for at in repair.operands), case.title
             repaired += 1
     assert repaired >= 3

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanescope.workbench import Bench, build_bench
+from lanescope.workbench import Workbench, build_workbench
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text
@@ -113,13 +113,13 @@ def test_a_box_that_another_mbarrier_announces_may_be_the_next_stages(text: str,
 
 
 def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
-    made = build_bench(read_kernel("one_stage", HALF))
+    made = build_workbench(read_kernel("one_stage", HALF))
     assert made.verdict == "unknown" and "No verdict for A" in made.detail
     (why,) = [said for said in made.missing if said.startswith("Boxes of A’s tensor map along M")]
     assert "the box has 32 of M and one instruction takes 64" in why and "fill 1 of the tile’s 2 boxes" in why
     assert {one.name: one.verdict for one in made.operands} == {"a": "unknown", "b": "match"}
     assert (
-        build_bench(read_kernel("one_stage", HALF), {"boxes.a": "2"}).verdict == "match"
+        build_workbench(read_kernel("one_stage", HALF), {"boxes.a": "2"}).verdict == "match"
     )  # a person says where the rest lies
 
 
@@ -138,12 +138,12 @@ def test_panels_lie_where_the_calls_put_them() -> None:
     found = check_text(apart)
     assert (found.findings, found.steps) == ((), 16)
     # loaded 16 KiB apart and read 8 KiB apart
-    assert build_bench(read_kernel("tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"))).verdict == "mismatch"
+    assert build_workbench(read_kernel("tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"))).verdict == "mismatch"
 
 
 def test_a_map_that_tma_loads_from_is_its_operands() -> None:
     """attention: three maps whose names say no operand; each tile lies as the map has it that is loaded there."""
-    made = build_bench(read_kernel("attention"))
+    made = build_workbench(read_kernel("attention"))
     assert [one.stored_why.rpartition(" ")[2] for one in made.operands] == ["tma_q)", "tma_k)", "tma_v)"]
     assert not any(key.key.startswith("storage.") for key in made.assumed)
 
@@ -154,9 +154,9 @@ WORDS = "desc_a: {a:#018x}\ndesc_b: {b:#018x}\n" + READER
 LAYOUT = "{name}: Sw<3,4,3> o smem_ptr[16b]({at}) o ((8,8),(64,1)):((64,512),(1,0))\n"
 
 
-def build_printed(a: int, b: int, at_a: str, at_b: str) -> Bench:
+def build_printed(a: int, b: int, at_a: str, at_b: str) -> Workbench:
     layouts = LAYOUT.format(name="sA", at=at_a) + LAYOUT.format(name="sB", at=at_b)
-    return build_bench(WORDS.format(a=0x4000004000010000 | a, b=0x4000004000010000 | b) + layouts)
+    return build_workbench(WORDS.format(a=0x4000004000010000 | a, b=0x4000004000010000 | b) + layouts)
 
 
 def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
@@ -169,7 +169,7 @@ def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
 def test_a_number_in_the_code_does_not_confirm_itself() -> None:
     """A descriptor that the code spells out: its start is all that says where the tile begins."""
     text = read_kernel("one_stage", ("shared_descriptor(a), desc_b", "0x4000004000010040ull, desc_b"))
-    made = build_bench(text)
+    made = build_workbench(text)
     a = next(one for one in made.operands if one.name == "a")
     assert [one.key for one in a.assumed] == ["base.a"]
     assert any("taken from the word" in one.reason for one in check_text(text).unverified)
@@ -178,9 +178,9 @@ def test_a_number_in_the_code_does_not_confirm_itself() -> None:
 def test_what_a_person_gives_is_no_assumption() -> None:
     """Two boxes, and where each tile begins: said in the request, they are no caution beside the match."""
     text = read_kernel("one_stage", HALF, (A, ""))
-    guessed = build_bench(text)
+    guessed = build_workbench(text)
     assert guessed.verdict == "match" and any("Boxes of A’s tensor map" in said for said in guessed.caution)
-    assert build_bench(text, {"boxes.a": "2"}).caution == ()
+    assert build_workbench(text, {"boxes.a": "2"}).caution == ()
     words = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
     layouts = LAYOUT.format(name="sA", at="unset") + LAYOUT.format(name="sB", at="unset")
-    assert build_bench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()
+    assert build_workbench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
 from lanescope.reader.instructions import ptx
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from lanescope.workbench.messages import _PAST as PHRASES
 from tests.cases import for_each
 from tests.checked import check_text
@@ -20,7 +20,7 @@ from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verd
 @for_each("case", [case for case in CASES if is_chosen(case.title, 4)], ids=str)
 def test_every_step_of_a_text(case: WorkbenchCase) -> None:
     """A quarter of the texts, all of them in a full run."""
-    made = build_bench(case.text)
+    made = build_workbench(case.text)
     assert (format_verdicts(made, "a"), format_verdicts(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
     assert made.verdict == case.head["verdict"]
     if "k" in case.head:
@@ -46,7 +46,7 @@ def test_every_step_of_a_text(case: WorkbenchCase) -> None:
 def test_a_builder_that_returns_32_bits_is_named_by_its_call() -> None:
     """A function that returns 32 bits builds no descriptor: the piece is what the instruction is given."""
     text = next(case.text for case in CASES if case.title == "static arrays, 256-byte aligned")
-    made = build_bench(text.replace("uint64_t", "uint32_t"))
+    made = build_workbench(text.replace("uint64_t", "uint32_t"))
     assert made.verdict == "mismatch" and "32-bit value is shifted by 32 bits" in made.headline
     assert [(p.title, p.operands) for p in made.pieces if p.kind == "descriptor"] == [
         ("mk(sA + kk * 16)", ("a",)),
@@ -77,7 +77,7 @@ void use() { for (int k = 0; k < 2; ++k) mma(make(sA + k * 16)); }"""
 
 def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
     """N of 128 and a layout of 64 rows: no verdict, and why."""
-    made = build_bench(
+    made = build_workbench(
         "desc_b: 0x4000004000010040\nSM90_64x128x16_F32BF16BF16_SS\n"
         "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))"
     )
@@ -96,7 +96,7 @@ def test_cut_up_texts_are_read_and_nothing_is_made_up(
     text = one.text[:past] + two.text[first:]
     if lines:
         text = "\n".join(reversed(text.split("\n")))
-    made = build_bench(text)
+    made = build_workbench(text)
     assert made.headline and made.verdict in SIGNS
     assert all(0 <= a < b <= len(text) for piece in made.pieces for a, b in piece.spans)
     for own in made.operands:
@@ -108,7 +108,7 @@ def test_cut_up_texts_are_read_and_nothing_is_made_up(
 def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> None:
     """%33 of one operand, or of none: nothing is taken for A or B."""
     for operands in (': "+f"(d[0])', ': "+f"(d[0]) : "l"(db)', ""):
-        made = build_bench(
+        made = build_workbench(
             'asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %31}, %32, %33, 1, 1, 1, 0, 0;"'
             f" {operands});"
         )
@@ -133,7 +133,7 @@ def test_descriptors_that_the_code_spells_out_are_pieces(before: str) -> None:
         'asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"'
         f' :: "l"({given[0]}), "l"({given[1]}));\n}}'
     )
-    made = build_bench(text)
+    made = build_workbench(text)
     first = made.pieces[next(one.descriptor for one in made.operands if one.name == "a")]
     assert first.facts["words"] == ["0x4000004000010100"]
     assert len({one.descriptor for one in made.operands}) == len(made.operands) == 2
@@ -152,7 +152,7 @@ __global__ void f() { extern __shared__ __align__(1024) bf16 smem[]; bf16 *sA = 
     asm("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, 0;" : "+f"(d)
       : "l"(da), "l"(db)); } }"""
     )
-    made = build_bench(code)
+    made = build_workbench(code)
     assert made.verdict == "match"
     assert all(piece.operands for piece in made.pieces if piece.kind == "descriptor")
     assert not check_text(code).open

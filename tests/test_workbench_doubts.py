@@ -7,7 +7,7 @@ from hypothesis import example, given, strategies as st
 from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import View
 from lanescope.reader.cute.cute_layout import describe_stage_overlap
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from lanescope.workbench.reads import stores, tiles
 from lanescope.workbench.text.scan import PrintedLayout
 from tests.cases import for_each
@@ -18,11 +18,11 @@ from tests.workbench_cases import BOTH, replace_all
 
 def test_a_wrong_transpose_immediate_is_the_suspect_where_it_alone_explains_the_reads() -> None:
     """Also where nothing but the immediate says which dimension of the map is inner."""
-    assert build_bench(BOTH).verdict == "match"
+    assert build_workbench(BOTH).verdict == "match"
     mn = ("make(sB + k * 32)", "make(sB + k * 2048)")  # an N-major B
-    assert build_bench(replace_all(mn, ("1, 0, 0;", "1, 0, 1;"))).verdict == "match"
+    assert build_workbench(replace_all(mn, ("1, 0, 0;", "1, 0, 1;"))).verdict == "match"
     for text, flag in ((replace_all(("1, 0, 0;", "1, 0, 1;")), 0), (replace_all(mn), 1)):
-        made = build_bench(text)
+        made = build_workbench(text)
         (a, b) = made.operands
         assert (a.verdict, b.verdict) == ("match", "mismatch") and b.first_wrong
         assert b.first_wrong.causes[0].code == "wrong_transpose" and "transpose bit" in made.headline
@@ -32,7 +32,7 @@ def test_a_wrong_transpose_immediate_is_the_suspect_where_it_alone_explains_the_
 
 def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
     """Before what its descriptors read: nothing is loaded at all."""
-    made = build_bench(replace_all(("{64, 64}", "{128, 64}"), ("make(sA + k * 32)", "make(sA)")))
+    made = build_workbench(replace_all(("{64, 64}", "{128, 64}"), ("make(sA + k * 32)", "make(sA)")))
     assert made.verdict == "mismatch" and made.headline == "The tensor map of A and B breaks a rule of TMA"
     assert made.detail.startswith("The inner box is 256 bytes wide")
 
@@ -45,21 +45,21 @@ def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
     ],
 )
 def test_a_step_that_several_mistakes_explain_is_not_put_down_to_one(step: str, says: tuple[str, ...]) -> None:
-    detail = build_bench(replace_all(("sA + k * 32", f"sA + {step}"))).detail
+    detail = build_workbench(replace_all(("sA + k * 32", f"sA + {step}"))).detail
     assert all(one in detail for one in says) and "was counted" not in detail
 
 
 def test_what_is_said_of_a_step_and_of_fields_holds() -> None:
     """No edge of 128 bytes is passed by 64, and LBO is asked of no mode that does not read it."""
     narrow = replace_all(("box[2] = {64, 64}", "box[2] = {32, 64}"))
-    made = build_bench(narrow)
+    made = build_workbench(narrow)
     assert made.verdict == "mismatch" and "past the edge of a row of 64 bytes" in made.detail
     assert "past the end of a row" in made.headline
-    swapped = build_bench(
+    swapped = build_workbench(
         replace_all(("(uint64_t)1 << 16 | (uint64_t)64 << 32", "(uint64_t)64 << 16 | (uint64_t)1 << 32"))
     )
     assert "SBO must be 1024 bytes; LBO is not read here" in swapped.detail
-    tma = build_bench(replace_all(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
+    tma = build_workbench(replace_all(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
     assert "The field [63:62] is 3" in tma.detail
 
 
@@ -73,7 +73,7 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
     for form in ("alignas(%d)", "__align__(%d)", "__attribute__((aligned(%d)))"):
         for amount, (why, notice) in said.items():
             head = f"__shared__ {form % amount} half tileA[4096];\nauto sA = (uint32_t)__cvta_generic_to_shared(tileA);"
-            made = build_bench(replace_all(("for (int k", head + "\nfor (int k")))
+            made = build_workbench(replace_all(("for (int k", head + "\nfor (int k")))
             (a, b) = made.operands
             at = next(one for one in made.assumed if one.key == "at.tileA")
             assert (
@@ -84,7 +84,7 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
     named = replace_all(
         ("for (int k", struct + "for (int k"), ("make(sA +", "make((uint32_t)__cvta_generic_to_shared(s.A) +")
     )
-    assert any("A is declared 256-byte aligned" in one for one in build_bench(named).operands[0].notices)
+    assert any("A is declared 256-byte aligned" in one for one in build_workbench(named).operands[0].notices)
 
 
 @for_each(
@@ -99,7 +99,7 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
 def test_stages_begin_where_tma_may_store_and_the_swizzle_repeats(stride: int, verdict: str, doubt: bool) -> None:
     stages = ("for (int k", "for (int s = 0; s < 3; ++s) for (int k")
     text = replace_all(stages, ("make(sA +", f"make(sA + s * {stride} +"))
-    made = build_bench(text)
+    made = build_workbench(text)
     assert made.verdict == verdict and bool(made.operands[0].notices) == doubt and not made.operands[1].notices
     if verdict == "mismatch":
         wrong = made.operands[0].first_wrong
@@ -107,7 +107,7 @@ def test_stages_begin_where_tma_may_store_and_the_swizzle_repeats(stride: int, v
         assert "reads a tile that begins where TMA cannot store it" in made.headline
         (found,) = check_text(text).findings
         assert found.code == "tma_destination" and "of 1,024 elements" not in found.message
-    aside = build_bench(replace_all(("make(sB + k", "make(smem + 8192 + 32 + k"), ("make(sA + k", "make(smem + k")))
+    aside = build_workbench(replace_all(("make(sB + k", "make(smem + 8192 + 32 + k"), ("make(sA + k", "make(smem + k")))
     assert [one.verdict for one in aside.operands] == ["match", "mismatch"]
 
 
@@ -122,7 +122,7 @@ def test_exchanged_operands_are_followed_to_their_buffers() -> None:
         replace_all(*smem, ('"l"(da), "l"(db)', '"l"(desc_b), "l"(desc_a)')),
         replace_all(("make(sA + k", "make(sB + k")),
     ):
-        made = build_bench(text)
+        made = build_workbench(text)
         wrong = made.operands[0].first_wrong
         assert made.verdict == "mismatch" and "reads the other operand’s buffer" in made.headline
         assert (
@@ -132,7 +132,7 @@ def test_exchanged_operands_are_followed_to_their_buffers() -> None:
             and check_text(text).open
         )
     for text in (BOTH, replace_all(*smem, ('"l"(da), "l"(db)', '"l"(desc_a), "l"(desc_b)'))):
-        assert build_bench(text).verdict == "match"
+        assert build_workbench(text).verdict == "match"
 
 
 def test_a_transposed_product_is_no_mistake() -> None:
@@ -143,7 +143,7 @@ def test_a_transposed_product_is_no_mistake() -> None:
         ('"l"(da), "l"(db)', '"l"(db), "l"(da)'),
         (box, box.removesuffix("box") + "(uint32_t[]){64, 128}"),
     )
-    made = build_bench(swapped)
+    made = build_workbench(swapped)
     assert made.verdict == "match" and all("transposed product" in one.notices[0] for one in made.operands)
 
 
@@ -195,7 +195,7 @@ def test_a_lone_builder_is_doubted_and_never_failed(old: str, new: str, says: tu
     (one,) = find_builders(text)
     told = " ".join(doubt.message for doubt in one.doubts)
     assert bool(told) == bool(says) and all(part in told for part in says), told
-    made, checked = build_bench(text), check_text(text)
+    made, checked = build_workbench(text), check_text(text)
     assert made.verdict == "unknown" and not checked.findings and bool(checked.doubts) == bool(says)
     assert {one.level for one in checked.doubts} <= {"note"}
     assert any(told in " ".join(piece.doubts) for piece in made.pieces)
@@ -208,16 +208,16 @@ def test_what_reads_prove_is_not_doubted() -> None:
         ("1, 0, 0;", "1, 0, 1;"),
         ("(uint64_t)1 << 16", "(uint64_t)64 << 16"),
     )
-    assert build_bench(mn).verdict == "match" and not any(piece.doubts for piece in build_bench(mn).pieces)
+    assert build_workbench(mn).verdict == "match" and not any(piece.doubts for piece in build_workbench(mn).pieces)
     lies = replace_all(("(uint64_t)1 << 62;", "\n    (uint64_t)1 << 62;  // 64B swizzle"))
-    made = build_bench(lies)
+    made = build_workbench(lies)
     assert made.verdict == "match" and any("The text says 64B" in one for piece in made.pieces for one in piece.doubts)
 
 
 def test_stages_that_overlap_are_said_to() -> None:
     text = "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1),_4):((_64,_512),(_1,_0),_{})"
-    (apart,) = build_bench(text.format(4096)).pieces
-    (over,) = build_bench(text.format(2048)).pieces
+    (apart,) = build_workbench(text.format(4096)).pieces
+    (over,) = build_workbench(text.format(2048)).pieces
     assert not apart.notices and over.notices == (
         "The stages overlap: each holds 4,096 elements and begins 2,048 after the one before.",
     )

@@ -67,7 +67,7 @@ def test_a_character_without_room_moves_no_mark(at: int) -> None:
     """A zero-width space in or before a word: the piece ends where the word does."""
     word = "desc_a: 0x4000004000010040"
     text = f"{word[:at]}\u200b{word[at:]}\nwgmma.mma_async.m64n8k16.f32.f16.f16"
-    descriptor, instruction = (piece for piece in workbench.build_bench(text).pieces)
+    descriptor, instruction = (piece for piece in workbench.build_workbench(text).pieces)
     (span,) = descriptor.spans
     assert text[slice(*span)].replace("\u200b", "").endswith("0x4000004000010040")
     assert span[1] == len(word) + 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 
-from lanescope.workbench import build_bench
+from lanescope.workbench import build_workbench
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_sample
@@ -69,7 +69,7 @@ def test_a_call_that_repeats_one_operand_is_wrong_there_alone(
     d, a, b = calls[step]
     calls[step] = (d, 16 * repeats, b) if operand == "a" else (d, a, 16 * repeats)
     code = build_text(style, calls)
-    made = build_bench(code)
+    made = build_workbench(code)
     other = "b" if operand == "a" else "a"
     assert format_verdicts(made, other) == "...."
     assert format_verdicts(made, operand) == "".join("x" if k == step else "." for k in range(4))
@@ -86,7 +86,7 @@ def test_a_call_that_repeats_one_operand_is_wrong_there_alone(
 def test_a_call_that_is_there_twice_is_a_step_too_few(style: str, step: int, repeats: int) -> None:
     calls = [("acc", 16 * k, 16 * k) for k in range(4)]
     calls[step] = calls[repeats]
-    made = build_bench(build_text(style, calls))
+    made = build_workbench(build_text(style, calls))
     wanted = "".join("x" if k == step else "." for k in range(4))
     assert (format_verdicts(made, "a"), format_verdicts(made, "b")) == (wanted, wanted)
 
@@ -98,7 +98,7 @@ def test_tiles_of_m_with_accumulators_of_their_own_are_no_steps(style: str, orde
     pairs = [(k, m) for k in range(4) for m in range(2)]
     pairs = sorted(pairs, key=lambda one: one[::-1]) if order == "step in tile" else pairs
     calls = [("acc" if not m else "other", 64 * 64 * m + 16 * k, 16 * k) for k, m in pairs]
-    made = build_bench(build_text(style, calls, rows=128))
+    made = build_workbench(build_text(style, calls, rows=128))
     assert (
         made.verdict == "match"
         and len(format_verdicts(made, "a")) == 8
@@ -108,12 +108,12 @@ def test_tiles_of_m_with_accumulators_of_their_own_are_no_steps(style: str, orde
 
 def test_the_same_tile_in_two_rounds_is_no_sequence_of_eight() -> None:
     calls = [("acc", 16 * k, 16 * k) for k in range(4)]
-    made = build_bench(build_text("call", calls + calls))
+    made = build_workbench(build_text("call", calls + calls))
     assert (made.verdict, format_verdicts(made, "a")) == ("match", "....")
     split = build_text("call", calls + calls).replace(
         "make(&sB[48]));\n", "make(&sB[48]));\nwait_for_the_next_tile();\n", 1
     )
-    assert (build_bench(split).verdict, format_verdicts(build_bench(split), "a")) == ("match", "....")
+    assert (build_workbench(split).verdict, format_verdicts(build_workbench(split), "a")) == ("match", "....")
 
 
 def test_a_branch_gives_the_first_step_in_two_ways() -> None:
@@ -122,7 +122,7 @@ def test_a_branch_gives_the_first_step_in_two_ways() -> None:
     code = build_text("call", [("acc", 16 * k, 16 * k) for k in range(4)]).replace(
         first, f"if (n) {first} else {first}", 1
     )
-    made = build_bench(code)
+    made = build_workbench(code)
     assert (made.verdict, format_verdicts(made, "a")) == ("match", "....")
 
 
@@ -140,5 +140,5 @@ def test_two_by_two_tiles_are_tiles_however_the_accumulator_is_written() -> None
     """An excerpt that writes one name for all accumulators: each address of A meets each of B."""
     calls = [("acc", 64 * 64 * m, 64 * 64 * n) for m in range(2) for n in range(2)]
     code = build_text("call", calls, rows=128).replace("{64, 64}", "{64, 128}").replace("bf16 sB[64 ", "bf16 sB[128 ")
-    made = build_bench(code)
+    made = build_workbench(code)
     assert made.verdict == "match" and {step.k for one in made.operands for step in one.steps} == {0}

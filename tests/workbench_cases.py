@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanescope.workbench import Bench
+from lanescope.workbench import Workbench
 
 GOLDEN = Path(__file__).parent / "golden" / "benches"
 SIGNS = {"match": ".", "mismatch": "x", "unknown": "?"}
@@ -54,7 +54,7 @@ def apply_changes(text: str, changes: str) -> str:
 CASES = load_cases()
 
 
-def format_verdicts(made: Bench, name: str) -> str:
+def format_verdicts(made: Workbench, name: str) -> str:
     return "".join(SIGNS[step.verdict] for one in made.operands if one.name == name for step in one.steps)
 
 

@@ -44,7 +44,7 @@ def find_target(defines: Mapping[str, str]) -> str:
 
 
 def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
-    """Return the `choices` of build_bench for values of macros and names, and of unknown parts of addresses."""
+    """Return the `choices` of build_workbench for values of macros and names, and of unknown parts of addresses."""
     choices: dict[str, str] = {}
     for name, value in defines.items():
         choices[GIVEN + name] = value

@@ -72,8 +72,8 @@ class SourceReport:
 def check_source(
     source: SourceText, seconds: float, choices: Mapping[str, str] | None = None, target: str = ""
 ) -> SourceReport:
-    """Check one text. seconds: time limit; choices: values of its open names, by the keys of `Bench.assumed`; target:
-    of ptxas, "" for any.
+    """Check one text. seconds: time limit; choices: values of its open names, by the keys of `Workbench.assumed`;
+    target: of ptxas, "" for any.
     """
     if source.unread:
         return _make_unread(source, source.unread, 0)

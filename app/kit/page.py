@@ -37,7 +37,7 @@ from lanescope.inputs import get_last_name, shorten_value
 from lanescope.ptx.table.descriptors import FORMATS, ROWS, list_variants
 from lanescope.ptx.targets import TARGETS
 from lanescope.render import palette
-from lanescope.workbench.bench_builder import LONGEST
+from lanescope.workbench.workbench_builder import LONGEST
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"

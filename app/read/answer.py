@@ -16,7 +16,7 @@ from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, find_nearest_word, require_object, require_text, shorten_value
 from lanescope.reader import LONGEST
-from lanescope.workbench import Bench
+from lanescope.workbench import Workbench
 
 
 @declare_question
@@ -56,8 +56,8 @@ def answer_read(body: Json) -> Reading:
 def read_and_check(
     text: str, assumptions: Mapping[str, str], target: str = "", name: str = "", seconds: float | None = None
 ) -> Reading:
-    """Return the meanings of a text, with its Bench if it has one and, if it is code, the report of check; LayoutError
-    for an unknown key of `assumptions`, or a wrong value. The other arguments are those of `examine_text`.
+    """Return the meanings of a text, with its Workbench if it has one and, if it is code, the report of check;
+    LayoutError for an unknown key of `assumptions`, or a wrong value. The other arguments are those of `examine_text`.
     """
     _refuse_unknown_keys(assumptions)
     reading = read_text(text)
@@ -85,7 +85,7 @@ def _refuse_unknown_keys(assumptions: Mapping[str, str]) -> None:
             )
 
 
-def _add_bench(reading: Reading, bench: Bench, text: str, assumptions: Mapping[str, str]) -> Reading:
+def _add_bench(reading: Reading, bench: Workbench, text: str, assumptions: Mapping[str, str]) -> Reading:
     if not workbench.has_verdict(bench):
         return reading
     assumed = {assumption.key: assumption.value for assumption in bench.assumed if assumption.deciding}

@@ -14,7 +14,7 @@ from lanescope.app.check.report_view import ReportView, ShownFinding
 from lanescope.app.check.running import UNREAD, merge_reports
 from lanescope.app.check.suppress import apply_comments
 from lanescope.reader.grammars import pasted_text
-from lanescope.workbench import Bench, build_bench
+from lanescope.workbench import Workbench, build_workbench
 from lanescope.workbench.results import Span, TextEdit
 
 PASTED = "pasted.txt"  # the name of a text without one: an excerpt, whose conditions need no end
@@ -33,7 +33,7 @@ class ExaminedText:
     """
 
     text: str
-    bench: Bench
+    bench: Workbench
     report: CheckReport | None
     end: float
 
@@ -68,11 +68,11 @@ def examine_text(
 ) -> ExaminedText:
     """Verify the parts of a text together and, if it is code, check it. LayoutError if an assumption is wrong.
 
-    assumptions: values that it leaves open, by the keys of `Bench.assumed`; target: what ptxas compiles for, "" for
+    assumptions: values that it leaves open, by the keys of `Workbench.assumed`; target: what ptxas compiles for, "" for
     any; name: of its file, "" for none; seconds: time limit, SECONDS if None.
     """
     end = time.monotonic() + (SECONDS if seconds is None else seconds)
-    bench = build_bench(text, assumptions, repair=True)
+    bench = build_workbench(text, assumptions, repair=True)
     report = None
     if _is_code(text, bench):
         report = _check_text(text, assumptions, target, name, max(end - RESERVE - time.monotonic(), LEAST))
@@ -81,7 +81,7 @@ def examine_text(
     return ExaminedText(text, bench, report, end)
 
 
-def _is_code(text: str, bench: Bench) -> bool:
+def _is_code(text: str, bench: Workbench) -> bool:
     """Return whether a text is code that check reads: a descriptor alone, a name or a layout is not."""
     has_parts = bool(bench.operands) or len(bench.kinds) > 1
     return ("\n" in text.strip() and has_parts) or ("{" in text and _CODE.search(text) is not None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from lanescope.app.read.checked import FindingPlace
 from lanescope.app.read.edits import AppliedEdit
-from lanescope.workbench import Bench, TextPiece
+from lanescope.workbench import TextPiece, Workbench
 from lanescope.workbench.results import Span
 
 FAR = 64  # columns that the card of a text always shows
@@ -76,7 +76,7 @@ def _assign_pieces(size: int, pieces: Sequence[TextPiece]) -> list[int]:
     return owner
 
 
-def mark_text(text: str, bench: Bench, marks: TextMarks) -> list[TextLine]:
+def mark_text(text: str, bench: Workbench, marks: TextMarks) -> list[TextLine]:
     """Split a text into lines of runs; of nested pieces the smaller one gets the characters."""
     size = len(text)
     owner = _assign_pieces(size, bench.pieces)

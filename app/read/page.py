@@ -35,8 +35,8 @@ from lanescope.ptx import catalog
 from lanescope.reader.compiler_output.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
 from lanescope.workbench import check
-from lanescope.workbench.bench_builder import LONGEST
 from lanescope.workbench.source.missing_includes import list_unread_includes
+from lanescope.workbench.workbench_builder import LONGEST
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_FILES = 64

@@ -26,7 +26,7 @@ from lanescope.app.read.workbench import find_line
 from lanescope.inputs import join_words
 from lanescope.names.form_names import format_short_name
 from lanescope.ptx import catalog
-from lanescope.workbench import Bench
+from lanescope.workbench import Workbench
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
 
@@ -89,7 +89,7 @@ class SheetInput:
     late: whether the time is over in which the outcome of a storage is tried.
     """
 
-    bench: Bench
+    bench: Workbench
     repaired: RepairedText
     assumptions: Mapping[str, str]
     view: ReportView | None = None
@@ -132,7 +132,7 @@ def build_sheet(page: SheetInput, chosen: str) -> Sheet:
     )
 
 
-def _summarize(bench: Bench, view: ReportView) -> str:
+def _summarize(bench: Workbench, view: ReportView) -> str:
     """Return in one line what check verified; if its time ran out, what is judged all the same, and how to go on."""
     if view.finished:
         return view.summary
@@ -140,7 +140,7 @@ def _summarize(bench: Bench, view: ReportView) -> str:
     return f"{judged}: the time of a page is over. To check all of it, save the code and run the command below."
 
 
-def _list_asked(bench: Bench) -> Iterator[Assumption]:
+def _list_asked(bench: Workbench) -> Iterator[Assumption]:
     """Yield the assumptions that a person can know: not the values of expressions that change in a loop, and the box of
     a tensor map once.
     """
@@ -153,7 +153,7 @@ def _list_asked(bench: Bench) -> Iterator[Assumption]:
             yield assumption
 
 
-def _asks_for_maps(bench: Bench) -> bool:
+def _asks_for_maps(bench: Workbench) -> bool:
     """Return whether a bench asks for boxes and swizzles of maps by their number."""
     return any(assumption.key.startswith("box.") for assumption in bench.assumed)
 
@@ -178,7 +178,7 @@ def _list_open_names(page: SheetInput) -> Iterator[Assumption]:
             yield Assumption(key, name, value, "as given" if value else "with its value more can be verified")
 
 
-def _choose_operand(bench: Bench) -> int:
+def _choose_operand(bench: Workbench) -> int:
     """Return the first wrong operand; if no operand is right, the first without a verdict; otherwise the first."""
     wrong = next((n for n, operand in enumerate(bench.operands) if operand.wrong), None)
     if wrong is not None:
@@ -187,7 +187,7 @@ def _choose_operand(bench: Bench) -> int:
     return 0 if unknown is None or _is_any_right(bench) else unknown
 
 
-def _choose_step(bench: Bench, chosen: str) -> tuple[int, int]:
+def _choose_step(bench: Workbench, chosen: str) -> tuple[int, int]:
     """Return (operand, step): the chosen ones, otherwise the first wrong ones; step -1 if there is none."""
     parts = chosen.split(".")
     if len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts):
@@ -201,7 +201,7 @@ def _choose_step(bench: Bench, chosen: str) -> tuple[int, int]:
     return at, next((n for n, step in enumerate(steps) if step.verdict == "mismatch"), 0)
 
 
-def _is_any_right(bench: Bench) -> bool:
+def _is_any_right(bench: Workbench) -> bool:
     return bool(bench.operands) and bench.operands[0].verdict == "match"
 
 
@@ -217,7 +217,7 @@ def _format_unjudged(names: Sequence[str], judged: Set[str]) -> str:
     return f"{join_words(names)} {'is' if len(names) == 1 else 'are'} not judged"
 
 
-def _judge_right(bench: Bench) -> SheetVerdict:
+def _judge_right(bench: Workbench) -> SheetVerdict:
     """Return the verdict of a text in which some operand is right and none is wrong."""
     unjudged = [name for name, _ in dict.fromkeys(_list_unjudged(bench))]
     is_open = bool(bench.caution or bench.missing or unjudged or not bench.complete)
@@ -251,13 +251,13 @@ def _judge(
     return SheetVerdict(view.state, view.headline, detail if bench.operands else ())
 
 
-def _judge_found(bench: Bench, view: ReportView) -> SheetVerdict:
+def _judge_found(bench: Workbench, view: ReportView) -> SheetVerdict:
     """Return the verdict of a text in which check finds mistakes, and none in what its descriptors read."""
     right = (f"{bench.headline}.",) if bench.verdict == "match" else ()
     return SheetVerdict(view.state, view.headline, (view.findings[0].finding.message, *right))
 
 
-def _judge_wrong(bench: Bench, repaired: RepairedText, shown: ShownStep | None) -> SheetVerdict:
+def _judge_wrong(bench: Workbench, repaired: RepairedText, shown: ShownStep | None) -> SheetVerdict:
     operand = next((operand for operand in bench.operands if operand.wrong), None)
     if operand is None or operand.first_wrong is None:  # a tensor map breaks a rule
         return SheetVerdict("bad", bench.headline, (bench.detail,))
@@ -288,7 +288,7 @@ def _format_repair(repair: Repair) -> str:
     return ", ".join(f"{was} → {edit.text}" for was, edit in zip(repair.before, repair.edits, strict=True))
 
 
-def _list_repairs(bench: Bench, repaired: RepairedText) -> tuple[SheetRepair, ...]:
+def _list_repairs(bench: Workbench, repaired: RepairedText) -> tuple[SheetRepair, ...]:
     """Return the repairs of what the bench verifies as buttons."""
     return tuple(
         SheetRepair(
@@ -300,7 +300,7 @@ def _list_repairs(bench: Bench, repaired: RepairedText) -> tuple[SheetRepair, ..
     )
 
 
-def _describe_repairs(bench: Bench) -> str:
+def _describe_repairs(bench: Workbench) -> str:
     if not bench.repairs:
         return ""
     first = bench.repairs[0]
@@ -314,7 +314,7 @@ def _describe_repairs(bench: Bench) -> str:
     return f"With {_format_repair(first)} {words}."
 
 
-def _list_suspects(bench: Bench) -> list[tuple[str, TextPiece, Span]]:
+def _list_suspects(bench: Workbench) -> list[tuple[str, TextPiece, Span]]:
     """Return (code, piece, place) of the unusual fields of descriptors without a verdict; each place once."""
     judged = {operand.descriptor for operand in bench.operands if operand.verdict != "unknown"}
     found: dict[tuple[str, Span], TextPiece] = {}
@@ -339,7 +339,7 @@ def _judge_suspect(suspects: list[tuple[str, TextPiece, Span]], shown: ShownStep
     return SheetVerdict("care", headline, tuple(filter(None, (*why[:2], describe_repeats(shown)))))
 
 
-def _list_unjudged(bench: Bench) -> Iterator[tuple[str, str]]:
+def _list_unjudged(bench: Workbench) -> Iterator[tuple[str, str]]:
     """Yield (name, why) of the operands without a verdict."""
     several = len({operand.instruction for operand in bench.operands}) > 1
     for operand in bench.operands:
@@ -348,7 +348,7 @@ def _list_unjudged(bench: Bench) -> Iterator[tuple[str, str]]:
             yield f"{operand.name.upper()}{of}", next(iter(operand.missing), "The text does not determine the verdict.")
 
 
-def _list_facts(bench: Bench, text: str) -> Iterator[FactChip]:
+def _list_facts(bench: Workbench, text: str) -> Iterator[FactChip]:
     for piece in bench.pieces:
         line = find_line(text, piece.spans[0][0])
         if piece.kind == "instruction":

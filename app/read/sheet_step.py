@@ -18,7 +18,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import LBO, SBO, START, SWIZZLE, WGMMA
 from lanescope.render.read_pictures import OperandChunks, make_chunks
 from lanescope.shared.storage import Storage, storage
-from lanescope.workbench import Bench, OperandStep, VerifiedOperand
+from lanescope.workbench import OperandStep, VerifiedOperand, Workbench
 
 MOST_CARDS = 16  # steps with a thumbnail; more are rows of the table alone
 
@@ -134,7 +134,7 @@ def _make_chunks(operand: VerifiedOperand, step: OperandStep) -> OperandChunks:
     return make_chunks(read, expected, seen, operand.name.upper())
 
 
-def show_step(bench: Bench, at: int, number: int) -> ShownStep:
+def show_step(bench: Workbench, at: int, number: int) -> ShownStep:
     """Return the word and the picture of one step of operand number `at`."""
     operand = bench.operands[at]
     step, seen = operand.steps[number], view_operand(operand)

@@ -12,7 +12,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
-from lanescope.workbench import Bench, VerifiedOperand, build_bench
+from lanescope.workbench import VerifiedOperand, Workbench, build_workbench
 from lanescope.workbench.reads.presets import PRESETS, get_preset_title
 
 LONGEST_TRIED = 1 << 15  # characters of a text for which the outcome of every storage is computed
@@ -42,7 +42,7 @@ class StorageRow:
     has_question: bool = False
 
 
-def _find_source(bench: Bench, text: str, operand: VerifiedOperand, choice: str) -> tuple[str, bool]:
+def _find_source(bench: Workbench, text: str, operand: VerifiedOperand, choice: str) -> tuple[str, bool]:
     """Return where an operand's storage comes from, and whether the text specifies one. choice: the selected option."""
     if choice:
         return "your choice", any(piece.kind in ("tensor_map", "layout") for piece in bench.pieces)
@@ -54,7 +54,7 @@ def _find_source(bench: Bench, text: str, operand: VerifiedOperand, choice: str)
 
 
 def list_storages(
-    bench: Bench, text: str, assumptions: Mapping[str, str], late: Callable[[], bool] = lambda: False
+    bench: Workbench, text: str, assumptions: Mapping[str, str], late: Callable[[], bool] = lambda: False
 ) -> Iterator[StorageRow]:
     """Yield a row for each operand. The first operand without a storage gets a question, with the result of each
     option until it is late.
@@ -87,7 +87,7 @@ def _try_storage(
 ) -> StorageOption:
     """Return a storage with its outcome: the operand's steps verified against it."""
     try:
-        bench = build_bench(text, choices)
+        bench = build_workbench(text, choices)
     except LayoutError as error:
         return replace(option, outcome=error.message)
     after = next((o for o in bench.operands if (o.name, o.instruction) == (operand.name, operand.instruction)), None)

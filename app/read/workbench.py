@@ -1,4 +1,4 @@
-"""The workbench as facts: the engine's Bench with the pages that show its parts, and the text split into pieces."""
+"""The workbench as facts: the engine's Workbench with the pages that show its parts, and the text split into pieces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lanescope.ptx import catalog
 from lanescope.reader import LONGEST
 from lanescope.reader.grammars import pasted_text
 from lanescope.reader.instructions import statements
-from lanescope.workbench import Bench, OperandStep, TextPiece, VerifiedOperand
+from lanescope.workbench import OperandStep, TextPiece, VerifiedOperand, Workbench
 from lanescope.workbench.messages import describe_contents
 from lanescope.workbench.results import Repair
 from lanescope.workbench.text.scan import find_mentions
@@ -58,7 +58,7 @@ KEYS = (
 )
 
 
-def has_verdict(bench: Bench) -> bool:
+def has_verdict(bench: Workbench) -> bool:
     """Return whether a text has several parts that are verified together, or one that is wrong by itself."""
     has_broken_map = any(piece.notices for piece in bench.pieces if piece.kind == "tensor_map")
     has_several_kinds = len(bench.kinds) > 1 and bench.kinds & {"descriptor", "tensor_map", "layout"}
@@ -79,7 +79,7 @@ def has_descriptor_reader(text: str) -> bool:
 def link_workbench(text: str) -> str:
     """Link the page of a text with code that builds descriptors, or with more to verify; "" for any other text."""
     try:
-        bench = workbench.build_bench(text)
+        bench = workbench.build_workbench(text)
     except LayoutError:
         return ""
     has_descriptor = any(piece.kind == "descriptor" for piece in bench.pieces)
@@ -94,14 +94,14 @@ def parse_assumptions(query: Mapping[str, str]) -> dict[str, str]:
 def drop_default_assumptions(text: str, assumptions: Mapping[str, str]) -> dict[str, str]:
     """Drop the values that are the workbench's defaults: a form sends all values."""
     try:
-        bench = workbench.build_bench(text) if assumptions else None
+        bench = workbench.build_workbench(text) if assumptions else None
     except LayoutError:
         bench = None
     defaults = {assumption.key: assumption.value for assumption in bench.assumed} if bench else {}
     return {key: value for key, value in assumptions.items() if defaults.get(key) != value}
 
 
-def build_answer(bench: Bench, text: str, assumptions: Mapping[str, str]) -> BenchFacts:
+def build_answer(bench: Workbench, text: str, assumptions: Mapping[str, str]) -> BenchFacts:
     """Build the answer of POST /read."""
     refusals = [(refused_line.span, refused_line.message) for refused_line in statements.find_refused_lines(text)]
     pieces = tuple(_build_piece(bench, n, refusals) for n in range(len(bench.pieces)))
@@ -121,7 +121,7 @@ def build_answer(bench: Bench, text: str, assumptions: Mapping[str, str]) -> Ben
     )
 
 
-def _build_repair(repair: Repair, bench: Bench, text: str) -> BenchRepair:
+def _build_repair(repair: Repair, bench: Workbench, text: str) -> BenchRepair:
     names = dict.fromkeys(bench.operands[at].name for at in repair.operands)
     edits = tuple(
         BenchEdit(
@@ -142,7 +142,7 @@ def find_line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def _build_piece(bench: Bench, n: int, refusals: Sequence[tuple[tuple[int, int], str]]) -> BenchPiece:
+def _build_piece(bench: Workbench, n: int, refusals: Sequence[tuple[tuple[int, int], str]]) -> BenchPiece:
     """Build a piece of the text. refusals: the lines that ptxas rejects, by their places."""
     piece = bench.pieces[n]
     notices = (notice for span, notice in refusals if piece.kind == "instruction" and span in piece.spans)
@@ -151,7 +151,7 @@ def _build_piece(bench: Bench, n: int, refusals: Sequence[tuple[tuple[int, int],
     )
 
 
-def _link_piece(bench: Bench, n: int, piece: TextPiece) -> str:
+def _link_piece(bench: Workbench, n: int, piece: TextPiece) -> str:
     """Link the page of a piece."""
     if piece.kind == "instruction":
         return links.link_instruction(catalog.find(piece.facts["ptx"]))

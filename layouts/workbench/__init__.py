@@ -2,12 +2,12 @@
 
 A text may contain tensor maps, code that builds descriptors (or printed words), instructions and CuTe layouts, in any
 order. Every iteration of the loops is verified element for element (layouts/descriptor/verify.py). Every assumption is
-listed in `Bench.assumed`, and the user can replace it.
+listed in `Workbench.assumed`, and the user can replace it.
 
 The stages of the analysis, package by package:
 
-1. `bench_builder.py`: `build_bench` calls the stages up to 6; `results.py` has the result classes, `messages.py` the
-   sentences.
+1. `workbench_builder.py`: `build_workbench` calls the stages up to 6; `results.py` has the result classes,
+   `messages.py` the sentences.
 2. `text/`: what the text contains (`contents.py`). The code is evaluated (layouts/reader/code); tensor maps, layouts,
    builders and printed words become pieces, maps and layouts also stores. Missing facts are assumed: functions
    (`helpers.py`), element sizes (`sizes.py`), the instruction named by a call (`named_wgmma.py`).
@@ -21,19 +21,19 @@ The stages of the analysis, package by package:
    `transfers.py`), and the reads of bytes that no copy fills (`unfilled_reads.py`).
 6. `repair/`: the place that must change (`blame.py`), and verified edits that make wrong steps right (`repairs.py`).
 
-`check.py` checks a complete source file. It runs `build_bench` again with other choices for each assumption
+`check.py` checks a complete source file. It runs `build_workbench` again with other choices for each assumption
 (`source/guesses.py`), and reports only mismatches that every choice has. What concerns the file as a whole is in
 `source/`. The other packages check its kernels: `kernels/` their events in order (`kernel_runs.py`), `barriers/`,
 `tensor_memory/`, `fragments/` of tiles that threads fill, `cute/`, and `products/` the whole of D = A·B.
 
-To see why a descriptor is wrong, look at `build_bench(text).operands`: `steps` have the address that is read and the
-expected one; `causes` the reason (layouts/descriptor/verify.py; `reads/verification.py` puts C pitfalls first);
+To see why a descriptor is wrong, look at `build_workbench(text).operands`: `steps` have the address that is read and
+the expected one; `causes` the reason (layouts/descriptor/verify.py; `reads/verification.py` puts C pitfalls first);
 `stored_why` and `why` the reasons for the storage and the operand; `assumed` the assumptions.
 """
 
 from __future__ import annotations
 
-from lanescope.workbench.bench_builder import build_bench
-from lanescope.workbench.results import Assumption, Bench, OperandStep, TextPiece, VerifiedOperand
+from lanescope.workbench.results import Assumption, OperandStep, TextPiece, VerifiedOperand, Workbench
+from lanescope.workbench.workbench_builder import build_workbench
 
-__all__ = ["Assumption", "Bench", "OperandStep", "TextPiece", "VerifiedOperand", "build_bench"]
+__all__ = ["Assumption", "OperandStep", "TextPiece", "VerifiedOperand", "Workbench", "build_workbench"]

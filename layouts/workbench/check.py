@@ -20,9 +20,8 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.preprocessing.uncompiled import blank_uncompiled_code
 from lanescope.reader.code.ptx.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.workbench import Bench
+from lanescope.workbench import Workbench
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
-from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.check_report import CheckReport, OpenPoint, report_mistakes
 from lanescope.workbench.copies import unfilled_findings, unfilled_reads
 from lanescope.workbench.copies.box_maps import MapFinder
@@ -71,12 +70,13 @@ from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code
 from lanescope.workbench.text.contents import list_given_macros, list_given_values
 from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.workbench_builder import LONGEST as LONGEST_PASTE
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
 
 
-def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
+def _list_doubts(bench: Workbench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
     """List doubts about the descriptors of the bench."""
     doubted = {message for piece in bench.pieces for message in piece.doubts}
     doubts = (finding for builder in built for finding in builder.doubts)
@@ -98,7 +98,7 @@ def check_text(
 ) -> CheckReport:
     """Check a source text for mistakes.
 
-    choices: values that the text leaves open, by the keys of `Bench.assumed`; headers: parts of the text that come
+    choices: values that the text leaves open, by the keys of `Workbench.assumed`; headers: parts of the text that come
     from included files, whose functions run only if the main part calls them; target: the architecture that ptxas
     compiles for, "" for any; search: whether to search for the number that causes the mistakes, which checks the text
     again with other numbers.
@@ -131,14 +131,14 @@ class _EvaluatedText:
     target: str
     code: Evaluation | None
     guesses: Guesses
-    bench: Bench
+    bench: Workbench
     builders: Sequence[DescriptorBuilder]
     maps: Sequence[TensorMap]
     blame: BlameFinder
 
 
 def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: bool) -> _EvaluatedText:
-    """Evaluate a text with the choices that build_bench takes."""
+    """Evaluate a text with the choices that build_workbench takes."""
     guesses = build_guesses(text, choices, brief)
     code = evaluate_file(text, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
@@ -153,7 +153,7 @@ def _check_variants(text: str, choices: Mapping[str, str], target: str, brief: b
 
 
 def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: bool) -> CheckReport:
-    """Check a text with the choices that build_bench takes. brief: whether to stop at the first mistake.
+    """Check a text with the choices that build_workbench takes. brief: whether to stop at the first mistake.
 
     The threads of its kernels are run last, since the time may run out there.
     """

@@ -29,7 +29,7 @@ class CheckReport:
     doubts: unusual code that may be right; descriptors, maps: how many the text has; steps: reads that take every
     element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
     the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
-    are right only if their tiles begin at multiples of the swizzle's pattern; slices: see `Bench.slices`.
+    are right only if their tiles begin at multiples of the swizzle's pattern; slices: see `Workbench.slices`.
     """
 
     findings: tuple[CheckFinding, ...]

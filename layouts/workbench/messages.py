@@ -1,6 +1,7 @@
 """Messages of the workbench: contents of a text, mistakes, and assumptions behind a verdict.
 
-`bench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls `describe_contents`.
+`workbench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls
+`describe_contents`.
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ class VerifiedOperand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Workbench:
     """The contents of a text, and whether its descriptors read the tiles as stored.
 
     verdict: mismatch if any step reads other bytes or a rule is broken; match if every operand with a descriptor was
@@ -321,7 +321,7 @@ class Bench:
             for step in operand.steps
         )
 
-    def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
+    def move_spans(self, place: Callable[[int, int], Span]) -> Workbench:
         """Return the bench with every span moved to its place in another text."""
 
         def step(step: OperandStep) -> OperandStep:

@@ -23,7 +23,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, Kern
 from lanescope.workbench.kernels.spins import may_spin
 from lanescope.workbench.repair.blamed_numbers import find_argument_span, find_given_value
 from lanescope.workbench.repair.blamed_terms import find_given_argument, follow_stage_item
-from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.results import Span, Workbench
 from lanescope.workbench.text.addresses import evaluate_linear
 from lanescope.workbench.text.asm_operands import join_strings
 from lanescope.workbench.text.function_texts import find_enclosing_function
@@ -61,7 +61,7 @@ class PlacedCopy:
         return away if -other.count < away < self.count else None
 
 
-def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
+def find_overlaps(text: KernelText, bench: Workbench) -> list[Pitfall]:
     """Find copies that overwrite part of another copy's box; each place once."""
 
     def check(run: KernelRun) -> list[Pitfall]:
@@ -98,7 +98,7 @@ def _check_neighbours(text: KernelText, copies: Sequence[PlacedCopy]) -> Iterato
             yield _make_pitfall(before, after, away, "the box of another copy", _find_base(text, after))
 
 
-def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, near: bool) -> Iterator[Pitfall]:
+def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Workbench, near: bool) -> Iterator[Pitfall]:
     """Yield copies of one call that begin inside the box of an earlier iteration, where no descriptor begins.
 
     Also copies of a stage that share bytes with what another call fills in the stage before, unless `near` ones do.
@@ -140,7 +140,7 @@ class _ReadStarts:
     symbols: Mapping[str, int]
 
     @classmethod
-    def of_bench(cls, bench: Bench) -> _ReadStarts:
+    def of_bench(cls, bench: Workbench) -> _ReadStarts:
         return cls(frozenset[int]().union(*(operand.starts for operand in bench.operands)), bench.addresses)
 
     def are_in_later_stages(self, copy: PlacedCopy, away: int) -> bool:

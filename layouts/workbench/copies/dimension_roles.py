@@ -1,7 +1,7 @@
 """Names of a tensor map's dimensions, and whether K, M and N among them are those of the product that reads the map.
 
 In attention V is (n, k) by its names: n counts the keys, over which P · V sums, so that its K is the n of the map.
-`tiles.py` reads the letters, `bench_builder.py` drops names that may be another product's.
+`tiles.py` reads the letters, `workbench_builder.py` drops names that may be another product's.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from lanescope.workbench.copies.unread_slices import UnreadSlices
 from lanescope.workbench.kernels.accumulators import find_accumulator
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.reads.tiles import UNFILLED
-from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
+from lanescope.workbench.results import Assumption, Span, VerifiedOperand, Workbench
 from lanescope.workbench.text.addresses import evaluate_linear
 from lanescope.workbench.text.function_texts import find_loop_step
 from lanescope.workbench.text.known_values import find_common_value
@@ -34,7 +34,7 @@ _GATHERED = re.compile(r"im2col")  # sources whose boxes are not rows of the ten
 _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
 
-def find_fill_mistakes(text: KernelText, bench: Bench, unfilled: bool) -> list[Pitfall]:
+def find_fill_mistakes(text: KernelText, bench: Workbench, unfilled: bool) -> list[Pitfall]:
     """Find tiles that are filled with the other operand or read in part, each place once.
 
     unfilled: whether some tile is certainly filled in part, which leaves open how much of it is read.
@@ -48,7 +48,7 @@ def find_fill_mistakes(text: KernelText, bench: Bench, unfilled: bool) -> list[P
 class _FillFinder:
     """The state of the search in one text."""
 
-    def __init__(self, text: KernelText, bench: Bench) -> None:
+    def __init__(self, text: KernelText, bench: Workbench) -> None:
         self.bench, self.text = bench, text
         self.blank, self.maps, self.cut = text.blank, text.maps, text.code.cut_variables
         self.kernels = _drop_unfinished(
@@ -208,7 +208,7 @@ class _FillFinder:
         return {name for name, places in starts.items() if at in places}
 
 
-def find_operand_map(bench: Bench, operand: VerifiedOperand, maps: Sequence[TensorMap]) -> TensorMap | None:
+def find_operand_map(bench: Workbench, operand: VerifiedOperand, maps: Sequence[TensorMap]) -> TensorMap | None:
     """Return the tensor map that an operand is stored by, as its piece says."""
     piece = bench.pieces[operand.storage] if operand.storage is not None else None
     if piece is None or piece.kind != "tensor_map":
@@ -217,7 +217,7 @@ def find_operand_map(bench: Bench, operand: VerifiedOperand, maps: Sequence[Tens
     return maps[number] if number < len(maps) else None
 
 
-def find_lost(bench: Bench, operand: str) -> Assumption | None:
+def find_lost(bench: Workbench, operand: str) -> Assumption | None:
     """Return the open value of a tensor map's boxes whose copies seem to be too few for an operand's tile."""
     keys = (f"boxes.{operand}", f"panel.{operand}")
     return next((a for a in bench.assumed if a.key in keys and a.missing and UNFILLED in a.why), None)

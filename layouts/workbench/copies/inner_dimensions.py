@@ -1,6 +1,6 @@
 """Find which dimension of an operand's tensor map is K, from facts of the text that do not depend on how it is read.
 
-`bench_builder.py` asks for every operand that tensor maps store; `operands.py` and `tiles.py` use the answer.
+`workbench_builder.py` asks for every operand that tensor maps store; `operands.py` and `tiles.py` use the answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find which parts of a tile the TMA loads of a text fill.
 
-`bench_builder.py` calls it for each operand; `stores.py` uses the loaded map, `tiles.py` the places of its boxes.
+`workbench_builder.py` calls it for each operand; `stores.py` uses the loaded map, `tiles.py` the places of its boxes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from lanescope.workbench.copies.unfilled_reads import FOREIGN, MIXED, UNAWAITED,
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.repair.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.repair.blamed_terms import find_pointer_value
-from lanescope.workbench.results import Bench, Span, VerifiedOperand
+from lanescope.workbench.results import Span, VerifiedOperand, Workbench
 
 TITLES = {
     "bytes_not_copied": "An instruction reads bytes that no TMA copy fills",
@@ -21,7 +21,7 @@ TITLES = {
 }
 
 
-def leave_open(bench: Bench, unfilled: Sequence[UnfilledRead]) -> Bench:
+def leave_open(bench: Workbench, unfilled: Sequence[UnfilledRead]) -> Workbench:
     """Return the bench without verdicts on reads of bytes that no copy fills, and with the reason."""
     reasons: dict[ReadPlace, str] = {}
     for read in unfilled:
@@ -60,7 +60,7 @@ def _explain(read: UnfilledRead) -> str:
     )
 
 
-def make_pitfalls(text: KernelText, bench: Bench, unfilled: Sequence[UnfilledRead], awaited: bool) -> list[Pitfall]:
+def make_pitfalls(text: KernelText, bench: Workbench, unfilled: Sequence[UnfilledRead], awaited: bool) -> list[Pitfall]:
     """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one; of
     a missing wait one for all buffers that it is for.
 
@@ -104,7 +104,7 @@ def _find_small_box(read: UnfilledRead, awaited: bool) -> TensorMap | None:
     return next(iter(sites.values()))
 
 
-def _find_box_place(text: KernelText, bench: Bench, read: UnfilledRead, tensor_map: TensorMap, alike: bool) -> Span:
+def _find_box_place(text: KernelText, bench: Workbench, read: UnfilledRead, tensor_map: TensorMap, alike: bool) -> Span:
     """Find the argument of cuTensorMapEncodeTiled that sets a box dimension, else where the map is made; if one operand
     alone lacks a panel, the copy: a second one is missing.
 

@@ -32,7 +32,7 @@ from lanescope.workbench.copies.transfers import is_known
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
 from lanescope.workbench.kernels.running_groups import OPEN_BLOCK, WarpgroupRuns, depends_on_thread, evaluate_terms
 from lanescope.workbench.reads.stage_counters import is_counter
-from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.results import Span, Workbench
 from lanescope.workbench.text.asm_operands import join_strings
 from lanescope.workbench.text.names import find_operand_letter
 from lanescope.workbench.text.shared_variables import are_separate
@@ -100,7 +100,7 @@ class UnfilledRead:
         return self.place[1]
 
 
-def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
+def find_unfilled_reads(text: KernelText, bench: Workbench) -> list[UnfilledRead]:
     """Find the reads from bytes that no copy fills; each place and operand once, those that are certain first."""
     if not text.runs or not text.maps:
         return []

@@ -20,7 +20,7 @@ from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelEvent, Kerne
 from lanescope.workbench.kernels.running_groups import WarpgroupRuns
 from lanescope.workbench.reads.alignment import WARPGROUP
 from lanescope.workbench.repair.blamed_terms import find_pointer_value
-from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.results import Span, Workbench
 from lanescope.workbench.source.shared_budget import compute_number
 from lanescope.workbench.text.function_texts import list_launches
 
@@ -30,7 +30,7 @@ _LEAST = 384  # threads: two warpgroups that multiply, if the first one does not
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 
 
-def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
+def find_overlapping_rows(text: KernelText, bench: Workbench) -> Iterator[Pitfall]:
     """Yield reads that a warpgroup begins inside the rows of the one before it."""
     if not any(operand.group_step for operand in bench.operands) or _count_threads(text) < _LEAST:
         return

@@ -1,6 +1,7 @@
 """Split the uses of descriptors by the launch of the kernel that they run in.
 
-`bench_builder.py` calls it for the uses of one instruction: launches and instances of a template may have other tiles.
+`workbench_builder.py` calls it for the uses of one instruction: launches and instances of a template may have other
+tiles.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Determine slices by where the TMA loads of a text put the tiles: a use reads the slice that begins at its start.
 
 `slice_order.py` takes the slices in the order of loops and calls. If a kernel multiplies them in another order, or in
-several loops, its slices do not fit the tile; `bench_builder.py` then tries the placements of this module.
+several loops, its slices do not fit the tile; `workbench_builder.py` then tries the placements of this module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Determine the slice of each execution of an instruction: its loops are classified as K steps, M and N tiles or
 stages, by the addresses that they move and by their names.
 
-`bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another as
-K steps.
+`workbench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one
+another as K steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find which descriptor each instruction gets for each operand, for every iteration of the text's loops.
 
 `contents.py` calls `find_code_uses` for asm statements, calls and bare descriptors; `words.py` handles printed words.
-`bench_builder.py` calls `group_by_tile` to separate uses that read different tiles.
+`workbench_builder.py` calls `group_by_tile` to separate uses that read different tiles.
 """
 
 from __future__ import annotations

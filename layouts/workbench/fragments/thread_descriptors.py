@@ -82,7 +82,8 @@ def _list_arrays(run: KernelRunner, use: DescriptorUse) -> list[str]:
     records, counts = np.unique(use.data.record, return_counts=True)
     sums: Counter[str] = Counter()
     for record, count in zip(records.tolist(), counts.tolist(), strict=True):
-        sums[run.records[record].array] += count
+        if record >= 0:  # others are computed elements
+            sums[run.records[record].array] += count
     return [array for array, _ in sums.most_common()]
 
 

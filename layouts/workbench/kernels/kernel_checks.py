@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.workbench import Bench
+from lanescope.workbench import Workbench
 from lanescope.workbench.barriers import cluster_masks
 from lanescope.workbench.copies import (
     copy_bounds,
@@ -32,7 +32,7 @@ from lanescope.workbench.tensor_memory import tensor_memory_access, tensor_memor
 
 
 def find_kernel_mistakes(
-    text: KernelText, bench: Bench, target: str, unfilled: Sequence[UnfilledRead]
+    text: KernelText, bench: Workbench, target: str, unfilled: Sequence[UnfilledRead]
 ) -> list[Pitfall]:
     """Find instructions of kernels in a wrong order, and copies with wrong boxes, byte counts or addresses.
 
@@ -76,7 +76,7 @@ def _find_order_mistakes(text: KernelText) -> list[Pitfall]:
     ]
 
 
-def _find_copy_mistakes(text: KernelText, bench: Bench, filled: Sequence[Pitfall]) -> list[Pitfall]:
+def _find_copy_mistakes(text: KernelText, bench: Workbench, filled: Sequence[Pitfall]) -> list[Pitfall]:
     """Find copies to wrong addresses or from wrong coordinates. filled: the mistakes of tiles that they fill."""
     if not _has_code(filled, "tma_map_other"):  # a box of the other operand's map has another size, too
         overlaps = copy_overlaps.find_overlaps(text, bench)

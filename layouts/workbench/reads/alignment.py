@@ -1,6 +1,7 @@
 """Alignments that a text declares for its buffers, and tile starts that TMA or the swizzle pattern does not allow.
 
-`symbols.py` chooses an address with `choose_address`; `operands.py` and `bench_builder.py` list doubts about placement.
+`symbols.py` chooses an address with `choose_address`; `operands.py` and `workbench_builder.py` list doubts about
+placement.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find operands that read each other's buffer, by the names of the buffers.
 
-`bench_builder.py` calls `find_exchanged_buffers` before stores are paired, and `mark_wrong_steps` to make the steps of
-such an operand mismatches.
+`workbench_builder.py` calls `find_exchanged_buffers` before stores are paired, and `mark_wrong_steps` to make the steps
+of such an operand mismatches.
 """
 
 from __future__ import annotations

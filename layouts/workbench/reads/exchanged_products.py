@@ -14,7 +14,7 @@ from lanescope.workbench.descriptors.descriptor_use import DescriptorUse
 from lanescope.workbench.descriptors.uses import find_asm_uses
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.reads.alignment import WARPGROUP
-from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.results import Span, Workbench
 from lanescope.workbench.text.addresses import list_start_names
 from lanescope.workbench.text.function_texts import find_enclosing_function
 from lanescope.workbench.text.names import find_descriptor_letter, find_operand_letter
@@ -24,7 +24,7 @@ _ROWS_OF_A = 64  # of every wgmma (PTX ISA 9.1, 9.7.15.2)
 _ROW_GROUP = 8
 
 
-def find_exchanged_products(text: KernelText, bench: Bench) -> list[Pitfall]:
+def find_exchanged_products(text: KernelText, bench: Workbench) -> list[Pitfall]:
     """Find the first product of each kernel whose operands are exchanged for certain."""
     crossed = any(
         cause.code == "operands_exchanged"

@@ -12,7 +12,7 @@ from functools import partial
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.inputs import join_words
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
-from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
+from lanescope.workbench import OperandStep, VerifiedOperand, Workbench, build_workbench
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.reads import tile_starts
 from lanescope.workbench.reads.wrong_reads import list_wrong_reads
@@ -30,25 +30,25 @@ def build_guesses(text: str, choices: Mapping[str, str], brief: bool) -> Guesses
     """Return the bench of a text with the assumptions that its mismatches depend on.
 
     It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text. choices:
-    those of build_bench; brief: whether only the verdicts matter.
+    those of build_workbench; brief: whether only the verdicts matter.
     """
     if brief:
-        return Guesses(text, build_bench(text, choices, PATIENCE, copied=False, why=False), choices)
+        return Guesses(text, build_workbench(text, choices, PATIENCE, copied=False, why=False), choices)
     attempts: list[Guesses] = []
 
-    def is_certain(bench: Bench) -> bool:
+    def is_certain(bench: Workbench) -> bool:
         attempts.append(Guesses(text, bench, choices))
         wrong = ((operand, step) for operand in bench.operands for step in list_first_wrong_steps(operand))
         return any(not explain_mismatch_doubt(attempts[0], operand, step) for operand, step in wrong)
 
-    bench = build_bench(text, choices, PATIENCE, copied=False, repair=is_certain)
+    bench = build_workbench(text, choices, PATIENCE, copied=False, repair=is_certain)
     guesses = attempts[0] if attempts else Guesses(text, bench, choices)
     guesses.bench = bench
     return guesses
 
 
 def check_operands(
-    guesses: Guesses, bench: Bench, known: set[str], blame: BlameFinder
+    guesses: Guesses, bench: Workbench, known: set[str], blame: BlameFinder
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Return (findings of wrong reads, open points). known: codes of mistakes that were already found in the code."""
     places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
@@ -67,13 +67,15 @@ def check_operands(
     return [_make_mismatch_finding(bench, mismatches, span) for (_, span), mismatches in places.items()], open_
 
 
-def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
+def _make_unverified_point(bench: Workbench, operand: VerifiedOperand) -> OpenPoint:
     """Return the open point for an operand without a verdict, with the reason."""
     at = bench.pieces[operand.descriptor].spans[0]
     return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {describe_lack(operand)}", at)
 
 
-def drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
+def drop_proved_points(
+    points: list[OpenPoint], bench: Workbench, proved: Collection[tuple[str, str]]
+) -> list[OpenPoint]:
     """Drop the open points of operands that were verified by running the threads."""
     verified_points = {
         _make_unverified_point(bench, operand)
@@ -83,7 +85,7 @@ def drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection
     return [point for point in points if point not in verified_points]
 
 
-def _is_map_refused(bench: Bench, operand: VerifiedOperand) -> bool:
+def _is_map_refused(bench: Workbench, operand: VerifiedOperand) -> bool:
     """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
     return operand.storage is not None and bool(bench.pieces[operand.storage].notices)
 
@@ -99,7 +101,7 @@ def explain_mismatch_doubt(guesses: Guesses, operand: VerifiedOperand, step: Ope
 
 
 def _make_mismatch_finding(
-    bench: Bench, mismatches: list[tuple[VerifiedOperand, OperandStep]], span: Span
+    bench: Workbench, mismatches: list[tuple[VerifiedOperand, OperandStep]], span: Span
 ) -> CheckFinding:
     """Make one finding for the wrong operands of one place and cause; the message describes the first."""
     wrong = mismatches[0][1]
@@ -135,7 +137,7 @@ def _describe_wrong_elements(mismatches: list[tuple[VerifiedOperand, OperandStep
     return f"{head} So are those of {join_words(list(others))}." if others else head
 
 
-def find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFinding]:
+def find_wrong_versions(bench: Workbench, blame: BlameFinder) -> Iterator[CheckFinding]:
     """Yield descriptors that read the right bytes and lack a constant of their format: PTX ISA 9.1, 9.7.16.4.1."""
     for operand in bench.operands:
         for step in operand.steps:
@@ -151,7 +153,7 @@ def find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFindi
                     yield CheckFinding("version_wrong", message, at, len(operand.steps))
 
 
-def find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[OpenPoint]]:
+def find_assumed_starts(bench: Workbench, guesses: Guesses) -> tuple[int, list[OpenPoint]]:
     """Return (number of verified reads that depend on an assumed tile start, the open points for these starts)."""
     count, open_ = 0, []
     for operand in bench.operands:
@@ -164,7 +166,7 @@ def find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[OpenP
     return count, open_
 
 
-def list_unread_descriptors(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
+def list_unread_descriptors(bench: Workbench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
     """List descriptors that no known instruction reads."""
     read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
     same = [_make_build_key(bench.pieces[n]) for n in read]  # the same word under another name: desc = m.raw

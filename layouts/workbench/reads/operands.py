@@ -1,6 +1,6 @@
 """Verify one operand of one instruction: lay out its tile, verify its steps, record missing information.
 
-`bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it
+`workbench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it
 returns.
 """
 

@@ -1,7 +1,7 @@
 """Find which tensor map or CuTe layout of a text holds which operand's tile, and why.
 
-`contents.py` collects the stores, `bench_builder.py` calls `pair_stores` once for each instruction; `tiles.py` makes a
-storage of the chosen one.
+`contents.py` collects the stores, `workbench_builder.py` calls `pair_stores` once for each instruction; `tiles.py`
+makes a storage of the chosen one.
 """
 
 from __future__ import annotations

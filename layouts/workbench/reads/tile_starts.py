@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from lanescope.reader.code.findings import Pitfall
 from lanescope.shared import tma
 from lanescope.workbench.reads.alignment import find_declared_alignments, find_stated_alignment
-from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
+from lanescope.workbench.results import Assumption, Span, VerifiedOperand, Workbench
 
 TITLES = {"tile_alignment": "The buffer's declared alignment is too small for its tiles"}
 _PATTERN_BYTES = {"32B": 256, "64B": 512, "128B": 1024, "128B_base32B": 1024}
 _ALIGNED = r"(?:alignas|__align__|aligned(?:__)?)\s*\([^()]*\)"
 
 
-def list_assumed_starts(bench: Bench, operand: VerifiedOperand) -> list[Assumption]:
+def list_assumed_starts(bench: Workbench, operand: VerifiedOperand) -> list[Assumption]:
     """List the start addresses of a swizzled operand's tiles whose alignment the text does not guarantee."""
     if _get_pattern(operand) is None:
         return []
@@ -39,7 +39,7 @@ def describe_assumed_start(operand: VerifiedOperand, start: Assumption) -> str:
     )
 
 
-def find_small_alignments(text: str, bench: Bench) -> Iterator[Pitfall]:
+def find_small_alignments(text: str, bench: Workbench) -> Iterator[Pitfall]:
     """Yield declarations that guarantee less than their tiles need: 128 bytes if TMA stores them, the swizzle pattern
     if threads do.
     """

@@ -1,6 +1,6 @@
 """Verify each step of one operand, element by element, against its stored tile.
 
-`operands.py` calls `verify_steps` with the tile; `bench_builder.py` locates wrong steps by `assign_blame`.
+`operands.py` calls `verify_steps` with the tile; `workbench_builder.py` locates wrong steps by `assign_blame`.
 """
 
 from __future__ import annotations

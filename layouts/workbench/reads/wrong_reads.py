@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from lanescope.inputs import format_count, join_words
-from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand, WrongRead
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand, Workbench, WrongRead
 
 
-def list_wrong_reads(bench: Bench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
+def list_wrong_reads(bench: Workbench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
     """Yield the spans where operands get wrong descriptors, and the instruction that reads them if it occurs once."""
     counts = Counter(
         (operand.name.upper(), operand.instruction, step.span) for operand, _ in wrong_steps for step in operand.wrong

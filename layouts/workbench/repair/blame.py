@@ -1,6 +1,6 @@
 """Find the line that must be changed for a wrong read.
 
-`bench_builder.py` uses it for each operand's first wrong step, `check.py` for every wrong place.
+`workbench_builder.py` uses it for each operand's first wrong step, `check.py` for every wrong place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lanescope.workbench.repair.blamed_terms import (
     follow_stage_item,
     narrow_to_term,
 )
-from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
+from lanescope.workbench.results import OperandStep, VerifiedOperand, Workbench
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.known_values import find_common_value
 from lanescope.workbench.text.loop_texts import list_loops_around
@@ -38,7 +38,7 @@ class BlameFinder:
     the call in that loop; anything else at the descriptor of the step.
     """
 
-    def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
+    def __init__(self, text: str, bench: Workbench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.blank = blank_text(text)
         self.bench = bench

@@ -29,7 +29,7 @@ Span = tuple[int, int]
 def list_repaired_pitfalls(
     text: str, built: Iterable[DescriptorBuilder], choices: Mapping[str, str]
 ) -> Iterator[CheckFinding]:
-    """Yield C pitfalls with the edits that remove them. choices: those of build_bench."""
+    """Yield C pitfalls with the edits that remove them. choices: those of build_workbench."""
 
     def count_codes(edited: str) -> Counter[str]:
         code = evaluate_file(edited, choices)

@@ -1,6 +1,6 @@
 """Find edits of a text that make its wrong reads right: the wrong literals and their required values.
 
-`bench_builder.py` calls `find_repairs` on request. A cause (layouts/descriptor/verify.py) names the fields
+`workbench_builder.py` calls `find_repairs` on request. A cause (layouts/descriptor/verify.py) names the fields
 that are wrong and their required values; this module finds the places of the text that set such a field. Every edit is
 verified: the edited text is evaluated again, and the edit is offered only if every step of the operand is right, the
 steps are the same as before, and no other result is worse.
@@ -19,7 +19,7 @@ from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.workbench.repair import flags
-from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
+from lanescope.workbench.results import OperandStep, Repair, Span, TextEdit, VerifiedOperand, Workbench
 
 MOST_TRIED = 24  # edits tried per operand
 MOST_CHARACTERS = 1 << 20  # total characters of the texts tried per operand
@@ -31,11 +31,11 @@ _SWIZZLE = re.compile(r"\bCU_TENSOR_MAP_SWIZZLE_(128B|64B|32B|NONE)\b")
 _FUNCTION = re.compile(r"(?<![\w.])(\w+)\s*\([^(){};]*\)\s*(?:const\s*)?\{([^{}]{1,400})\}")  # with a short body
 
 Edits = tuple[TextEdit, ...]
-Retry = Callable[[str], Bench]
+Retry = Callable[[str], Workbench]
 
 
 def find_repairs(
-    text: str, bench: Bench, built: Mapping[int, Sequence[DescriptorBuilder]], retry: Retry
+    text: str, bench: Workbench, built: Mapping[int, Sequence[DescriptorBuilder]], retry: Retry
 ) -> tuple[Repair, ...]:
     """Find the edits of a text that make its wrong operands right, those of one literal first.
 
@@ -83,7 +83,7 @@ def move_span(span: Span, edit: TextEdit) -> Span:
     return span[0] + longer * (edit.span[1] <= span[0]), span[1] + longer * (edit.span[1] <= span[1])
 
 
-def _try_edits(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
+def _try_edits(text: str, bench: Workbench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
     """Return the repair for edits, None if a step of the operand stays wrong or anything else gets worse."""
     try:
         after = retry(apply_edits(text, edits))
@@ -108,7 +108,7 @@ def _try_edits(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, 
     )
 
 
-def _count_problems(bench: Bench) -> int:
+def _count_problems(bench: Workbench) -> int:
     """Count the problems of a bench apart from its steps: broken TMA rules, values that must be given."""
     broken = sum(len(piece.notices) for piece in bench.pieces if piece.kind == "tensor_map")
     return broken + sum(assumption.missing for assumption in bench.assumed)
@@ -145,7 +145,7 @@ def _list_starts(
 
 def _list_candidates(
     text: str,
-    bench: Bench,
+    bench: Workbench,
     built: Sequence[DescriptorBuilder],
     updates: Sequence[DescriptorBuilder],
     operand: VerifiedOperand,
@@ -298,7 +298,7 @@ def _move_mode(text: str, code: str, places: Iterable[Span]) -> Iterator[Edits]:
             yield (write_like(text[first:past], (first, past), moved[1]),)
 
 
-def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: OperandStep) -> Iterator[Edits]:
+def _change_map(text: str, bench: Workbench, operand: VerifiedOperand, wrong: OperandStep) -> Iterator[Edits]:
     """Yield the edits that store the tile with the swizzle of the descriptor."""
     if operand.storage is None:
         return
@@ -309,7 +309,7 @@ def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: Operan
                 yield (TextEdit(match.span(1), named),)
 
 
-def _flip_transpose(text: str, bench: Bench, operand: VerifiedOperand) -> Iterator[Edits]:
+def _flip_transpose(text: str, bench: Workbench, operand: VerifiedOperand) -> Iterator[Edits]:
     """Yield the edits of the transpose immediates of an operand's statements."""
     for piece in bench.pieces:
         if piece.facts.get("ptx") == operand.instruction:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lanescope.cxx.source_text import INCLUDE, strip_comments
-from lanescope.workbench.results import Assumption, Bench, OperandStep, Span, TextPiece, VerifiedOperand
+from lanescope.workbench.results import Assumption, OperandStep, Span, TextPiece, VerifiedOperand, Workbench
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.open_kernels import find_open_parameters
 from lanescope.workbench.source.open_names import find_open_name, list_names
@@ -49,7 +49,7 @@ class CheckedDescriptor:
     readers: tuple[tuple[str, str], ...] = ()
 
 
-def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Iterator[CheckedDescriptor]:
+def list_checked_descriptors(text: str, bench: Workbench, guesses: Guesses) -> Iterator[CheckedDescriptor]:
     """List the descriptors of a text; unnamed 64-bit constants that nothing reads are masks and keys."""
     readers: dict[int, list[VerifiedOperand]] = {}
     for operand in bench.operands:
@@ -98,7 +98,7 @@ def find_library(text: str) -> str:
     return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")
 
 
-def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) -> str:
+def _find_operand_gap(bench: Workbench, operand: VerifiedOperand, guesses: Guesses) -> str:
     """Return why an operand has no verdict, "" if it has one."""
     if any(_is_open(guesses, operand, step) for step in list_first_wrong_steps(operand)):
         return UNSURE

@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.grammars.excerpt import extract_code
-from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
+from lanescope.workbench import OperandStep, VerifiedOperand, Workbench, build_workbench
 from lanescope.workbench.results import Assumption
 from lanescope.workbench.text.contents import evaluate_with_choices
 
@@ -24,20 +24,20 @@ APART = 4096  # bytes that an assumed address or stride is moved by, to see whet
 
 
 def evaluate_file(text: str, choices: Mapping[str, str]) -> Evaluation | None:
-    """Evaluate the code of a source text; None if it has none. choices: those of build_bench."""
+    """Evaluate the code of a source text; None if it has none. choices: those of build_workbench."""
     return evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
 
 
 class Guesses:
     """The assumptions that mismatches depend on, found by trying other choices, each once."""
 
-    def __init__(self, text: str, bench: Bench, choices: Mapping[str, str]) -> None:
+    def __init__(self, text: str, bench: Workbench, choices: Mapping[str, str]) -> None:
         self.text = text
         self.bench = bench
         self.choices = choices
         code = evaluate_file(text, choices)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
-        self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
+        self.tried: dict[frozenset[tuple[str, str]], Workbench | None] = {}
 
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
         """Return the assumption that a mismatch depends on, "" if it is wrong for every choice."""
@@ -69,13 +69,15 @@ class Guesses:
             return ""
         return f"nothing says that {operand.name.upper()} is stored as {operand.stored_why}."
 
-    def rebuild(self, chosen: dict[str, str]) -> Bench | None:
+    def rebuild(self, chosen: dict[str, str]) -> Workbench | None:
         """Return the bench of the text with other choices; None if they are refused."""
         check_deadline()
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = build_bench(self.text, {**self.choices, **chosen}, PATIENCE, copied=False, why=False)
+                self.tried[key] = build_workbench(
+                    self.text, {**self.choices, **chosen}, PATIENCE, copied=False, why=False
+                )
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]
@@ -105,7 +107,7 @@ def _find_remaining_wrong(same: VerifiedOperand, operand: VerifiedOperand, wrong
     return next((step for step in bad if step.verdict == "mismatch"), None)
 
 
-def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> VerifiedOperand | None:
+def _find_same_operand(bench: Workbench, again: Workbench, operand: VerifiedOperand) -> VerifiedOperand | None:
     """Find the operand of another bench of the same text that corresponds to this one."""
     at = bench.operands.index(operand)
     if len(again.operands) == len(bench.operands) and again.operands[at].name == operand.name:
@@ -131,7 +133,7 @@ def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator
             yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
 
 
-def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
+def _list_assumed_stores(bench: Workbench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """Yield (key, another value, description) for the store of an operand, if nothing in the text names it."""
     if operand.guessed:
         for n, piece in enumerate(bench.pieces):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand, Workbench
 from lanescope.workbench.source.guesses import Guesses
 
 MOST_PLACES = 8  # reported places per operand
@@ -22,7 +22,7 @@ class UnverifiedReads:
 
 
 def count_verified(
-    bench: Bench, guesses: Guesses, why_open: Callable[[VerifiedOperand, OperandStep], str]
+    bench: Workbench, guesses: Guesses, why_open: Callable[[VerifiedOperand, OperandStep], str]
 ) -> tuple[int, tuple[UnverifiedReads, ...]]:
     """Return (number of reads that match, reads that could not be compared).
 
@@ -55,7 +55,7 @@ def count_verified(
 
 
 def drop_proved(
-    unverified: tuple[UnverifiedReads, ...], bench: Bench, proved: Collection[tuple[str, str]]
+    unverified: tuple[UnverifiedReads, ...], bench: Workbench, proved: Collection[tuple[str, str]]
 ) -> tuple[UnverifiedReads, ...]:
     """Subtract the steps of operands that were verified otherwise. proved: (instruction, operand)."""
     rest = {reads.reason: reads.count for reads in unverified}

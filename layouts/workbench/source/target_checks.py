@@ -159,7 +159,7 @@ def _explain_missing(name: str, targets: Sequence[str], target: str, family: str
 
 
 def make_choices(choices: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
-    """Return the choices that build_bench takes for a check; the arguments are those of check_text."""
+    """Return the choices that build_workbench takes for a check; the arguments are those of check_text."""
     return {
         **make_target_macros(target),
         **(choices or {}),

@@ -23,7 +23,7 @@ from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
-from lanescope.workbench.results import Bench, VerifiedOperand
+from lanescope.workbench.results import VerifiedOperand, Workbench
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.text.asm_operands import find_operand_argument
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
@@ -75,7 +75,7 @@ def _find_bit(text: str, span: Span) -> int | None:
     return int(found[1]) if found else None
 
 
-def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Bench, target: str = "") -> list[Pitfall]:
+def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Workbench, target: str = "") -> list[Pitfall]:
     """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions for a target, for any
     where it is "".
     """
@@ -178,7 +178,7 @@ def _check_ids(text: str, use: _MmaWord) -> Iterator[Pitfall]:
 _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to copy bytes
 
 
-def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[Pitfall]:
+def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Workbench) -> Iterator[Pitfall]:
     """Yield types and sizes that differ from those of the tiles that the operands are stored in."""
     for operand in bench.operands:
         operand_uses = [use for use in uses if _is_operand_of(use, operand)]
@@ -195,7 +195,7 @@ def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterat
         yield from _check_size(text, use, bench, operand)
 
 
-def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
+def _count_box_rows(bench: Workbench, operand: VerifiedOperand) -> int | None:
     """Return the box rows of a verified operand; None if it is MN-major, or no tensor map stores it."""
     stored = operand.stored or {}
     if operand.verdict != "match" or stored.get("kind") != "atoms" or stored.get("inner") != "K":
@@ -205,7 +205,7 @@ def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
     return int(stored["inner_stride"] // stored["line_stride"])
 
 
-def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[Pitfall]:
+def _check_size(text: str, use: _MmaWord, bench: Workbench, operand: VerifiedOperand) -> Iterator[Pitfall]:
     """Yield an M or N that is less than the rows of the operand's box, if no other instruction of the text could read
     the rest.
     """
@@ -253,7 +253,7 @@ def _is_operand_of(use: _MmaWord, operand: VerifiedOperand) -> bool:
     return f"{use.word.m}×{use.word.n}×{use.word.k}" in operand.instruction and use.words in operand.instruction
 
 
-def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
+def _find_map_type(text: str, bench: Workbench, operand: VerifiedOperand) -> str:
     """Return the element type of the tensor map that stores an operand, "" if no map does."""
     piece = bench.pieces[operand.storage or 0]
     code = "".join(text[slice(*span)] for span in piece.spans)

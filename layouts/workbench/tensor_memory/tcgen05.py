@@ -1,7 +1,7 @@
 """tcgen05.mma as a reader of descriptors, next to wgmma.
 
-`uses.py` lists its uses in asm statements; `bench_builder.py`, `operands.py` and `verification.py` call `make_view` for
-the way in which it reads its operands.
+`uses.py` lists its uses in asm statements; `workbench_builder.py`, `operands.py` and `verification.py` call `make_view`
+for the way in which it reads its operands.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The contents of a text: pieces (maps, layouts, descriptors, instructions) and every use of a descriptor.
 
-`bench_builder.py` builds on TextContents, which evaluates the code once and records assumptions and missing
+`workbench_builder.py` builds on TextContents, which evaluates the code once and records assumptions and missing
 information.
 """
 

@@ -1,6 +1,6 @@
-"""Build the Bench of a text: group descriptor uses by instruction, find each operand's store, verify.
+"""Build the Workbench of a text: group descriptor uses by instruction, find each operand's store, verify.
 
-`build_bench` is called by the page, the command line and `check.py`; it calls `contents.py`, `slice_order.py`,
+`build_workbench` is called by the page, the command line and `check.py`; it calls `contents.py`, `slice_order.py`,
 `stores.py`, `operands.py` and, for the sentences, `messages.py`.
 """
 
@@ -35,7 +35,7 @@ from lanescope.workbench.reads.stores import OVERWRITTEN, Clues, pair_stores
 from lanescope.workbench.reads.tiles import is_filled_in_part
 from lanescope.workbench.repair import repairs
 from lanescope.workbench.repair.blame import BlameFinder
-from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
+from lanescope.workbench.results import Assumption, TextPiece, VerifiedOperand, Workbench
 from lanescope.workbench.source.open_names import add_open_names
 from lanescope.workbench.tensor_memory.tcgen05 import make_view
 from lanescope.workbench.text.addresses import list_start_names
@@ -48,31 +48,31 @@ MOST_PLACEMENTS = 4  # of one group by its loads
 
 
 @refuse_deep_recursion()
-def build_bench(
+def build_workbench(
     text: str,
     choices: Mapping[str, str] | None = None,
     patience: int = 1,
     copied: bool = True,
     *,
     why: bool = True,
-    repair: bool | Callable[[Bench], bool] = False,
-) -> Bench:
+    repair: bool | Callable[[Workbench], bool] = False,
+) -> Workbench:
     """Return the bench of a text: its contents, verified as far as the text determines them.
 
-    choices: values that the text does not contain, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
-    `major.b`, `instruction` …). Other keys are ignored. LayoutError `bad_text` if the text is too long, `too_deep` if
-    it is nested too deeply, and for an invalid value.
+    choices: values that the text does not contain, by the keys of `Workbench.assumed` (`at.smem_A`, `inner.a`,
+    `panel.a`, `major.b`, `instruction` …). Other keys are ignored. LayoutError `bad_text` if the text is too long,
+    `too_deep` if it is nested too deeply, and for an invalid value.
     patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
     like, which a source file does not have; why: whether to look for the causes of a mismatch, which costs more than
     all the rest. Without causes steps have their verdicts alone. repair: whether to look for edits that make wrong
     operands right, or a function that decides it; each is tried, which costs a bench without causes.
 
-    >>> build_bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
+    >>> build_workbench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = inputs.require_text(text, "text", LONGEST * patience)
     seen = pasted_text.clean_text(text, places=True) if copied else text
-    builder = _BenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why)
+    builder = _WorkbenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why)
     bench = builder.build()
     if repair and bench.verdict == "mismatch" and (repair is True or repair(bench)):
         bench = builder.add_repairs(bench)
@@ -80,8 +80,8 @@ def build_bench(
     return bench.move_spans(moved) if moved else bench
 
 
-class _BenchBuilder(TextContents):
-    """The state while the Bench of one text is built."""
+class _WorkbenchBuilder(TextContents):
+    """The state while the Workbench of one text is built."""
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
         super().__init__(text, source, choices, patience)
@@ -90,7 +90,7 @@ class _BenchBuilder(TextContents):
         self.groups: list[list[DescriptorUse]] = []
         self.inner: dict[tuple[tuple[str, int], ...], dict[str, InnerDimension]] = {}  # of the operands of equal maps
 
-    def build(self) -> Bench:
+    def build(self) -> Workbench:
         self.groups = self._group_uses(self.find_uses())
         verified = [operand for group in self.groups for operand in self._verify_group(group)]
         operands = verification.assign_blame(verified)
@@ -101,7 +101,7 @@ class _BenchBuilder(TextContents):
         missing = tuple(dict.fromkeys([*self.missing, *(m for operand in operands for m in operand.missing)]))
         assumed = tuple(self.assumed.values())
         message = messages.build_message(operands, pieces, assumed, missing)
-        bench = Bench(
+        bench = Workbench(
             pieces=pieces,
             operands=tuple(operands),
             assumed=assumed,
@@ -114,19 +114,19 @@ class _BenchBuilder(TextContents):
         )
         return self._place_blame(bench)
 
-    def add_repairs(self, bench: Bench) -> Bench:
+    def add_repairs(self, bench: Workbench) -> Workbench:
         """Return the bench with the edits that make its wrong operands right."""
         built: dict[int, list[DescriptorBuilder]] = {}
         for piece, builder in self.built:
             built.setdefault(piece, []).append(builder)
 
-        def retry(text: str) -> Bench:
-            return build_bench(text, self.choices, self.patience, copied=False, why=False)
+        def retry(text: str) -> Workbench:
+            return build_workbench(text, self.choices, self.patience, copied=False, why=False)
 
         found = repairs.find_repairs(self.text, bench, built, retry)
         return self._place_blame(replace(bench, repairs=found)) if found else bench
 
-    def _place_blame(self, bench: Bench) -> Bench:
+    def _place_blame(self, bench: Workbench) -> Workbench:
         """Return the bench with the place of each wrong operand that has to be changed."""
         blame = BlameFinder(self.text, bench, [builder for _, builder in self.built])
         places = {n: blame.find_blamed_span(o, o.first_wrong) for n, o in enumerate(bench.operands) if o.first_wrong}
