@@ -452,9 +452,9 @@ def test_a_sum_that_is_added_to_another_one_may_begin_again(promotion: str, code
 
 def test_b_that_is_half_as_long_as_a_may_be_multiplied_twice() -> None:
     """A is [high | low], two parts of a number each."""
-    halves = RING.replace("make_shape(N, K)", "make_shape(N, K / 2)").replace(
-        "tBgB(_, next)", "tBgB(_, next % (tiles / 2))"
-    )
+    twice = RING.replace("tBgB(_, next)", "tBgB(_, next % (tiles / 2))")
+    assert twice != RING and find_lines(twice) == []
+    halves = twice.replace("make_shape(N, K)", "make_shape(N, K / 2)")
     halves = halves.replace("make_shape(n, k), make_stride(k,", "make_shape(n, k / 2), make_stride(k / 2,")
     assert halves.count("/ 2") == 4 and find_lines(halves) == []
 

@@ -146,9 +146,13 @@ def _compare_slices(tiles: Sequence[AddedTile], a: _Side, b: _Side) -> Pitfall |
 
 
 def _may_be_meant(a: _Side, b: _Side) -> bool:
-    """Return whether A and B may differ on purpose: all slices by the same distance, or their sizes differ."""
+    """Return whether A and B may differ on purpose: all slices by the same distance, or their sizes differ, or one
+    takes all of its slices again, such as for two parts of the other.
+    """
     away = {x - y for one, other in zip(a.slices, b.slices, strict=True) for x, y in zip(one, other, strict=False)}
-    return len(away) == 1 or len(set(map(len, (*a.slices, *b.slices)))) > 1
+    half = len(a.slices) // 2
+    again = any(side.slices[:half] == side.slices[half:] for side in (a, b))
+    return again or len(away) == 1 or len(set(map(len, (*a.slices, *b.slices)))) > 1
 
 
 def _describe_other(a: _Side, b: _Side, second: bool) -> Pitfall:
