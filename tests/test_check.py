@@ -11,7 +11,7 @@ import pytest
 from lanescope.descriptor import causes
 from lanescope.workbench import build_workbench, check as engine, finding_codes, results
 from lanescope.workbench.check import check_text as checked
-from lanescope.workbench.reads import verification
+from lanescope.workbench.reads import operand_findings, verification
 from lanescope.workbench.repair.consequences import FOLLOWS
 from lanescope.workbench.source import guesses
 from lanescope.workbench.source.source_objects import find_source_objects
@@ -152,7 +152,7 @@ def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pyte
     monkeypatch.setattr(verification, "diagnose_step", lambda *a, **k: asked.append("causes") or looked(*a, **k))
     build_workbench(wrong, copied=False)
     own = len(asked)
-    for module in (engine, guesses):
+    for module in (operand_findings, guesses):
         monkeypatch.setattr(module, "build_workbench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
     checked(wrong)
     assert asked.count("bench") > 2 and asked.count("causes") == 2 * own > 0
