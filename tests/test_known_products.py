@@ -268,13 +268,12 @@ UNROLLED = plant(
     [
         (('x[1][1]), "=r"(x[1][2])', 'x[1][2]), "=r"(x[1][1])'), [("registers_exchanged", "x[1][2]")]),
         (('x[2][0]), "=r"(x[2][1])', 'x[2][1]), "=r"(x[2][0])'), [("registers_exchanged", "x[2][1]")]),
-        (("(at + 32)", "(at + 32)"), []),
     ],
 )
 def test_a_load_unlike_the_others_is_wrong_if_an_edit_gives_the_product(
     change: tuple[str, str], found: list[tuple[str, str]]
 ) -> None:
-    assert list_wrong(plant(change, text=UNROLLED)) == found
+    assert list_wrong(UNROLLED) == [] and list_wrong(plant(change, text=UNROLLED)) == found
 
 
 @for_each(

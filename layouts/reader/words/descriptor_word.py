@@ -225,7 +225,7 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
 
 
 def _is_about_instructions(text: str) -> bool:
-    """Return whether a text names no matrix descriptor, or names an instruction descriptor, which has 32 bits."""
+    """Return whether a text does not name a matrix descriptor, or names a 32-bit instruction descriptor."""
     return not _NAMED.search(text) or bool(instruction_word.NAMED.search(text)) or "InstrDescriptor" in text
 
 

@@ -183,7 +183,7 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
     named = " or ".join(f"kind::{kind.name}" for kind in kinds)
     notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
     if len(kinds) < len(KINDS):
-        notice = f"The word {word:#010x} is no instruction descriptor of {named}."
+        notice = f"{word:#010x} is not a legal instruction descriptor for {named}."
     refused = TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,))
     return _make_meanings(word, kinds, True) or (refused,)
 

@@ -129,7 +129,7 @@ def _list_present_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterato
     """Yield edits of the numbers that are the present value of a wrong descriptor field, in bytes or encoded."""
     fields = [(WGMMA.get_field(field), value) for finding in findings for field, value, _ in finding.changes]
     present = {value * scale for field, value in fields if value for scale in (1, field.unit)}
-    for _, statement in list_origins(blank, [finding.span for finding in findings]) if present else ():
+    for _, statement in _list_changeable(blank, findings) if present else ():
         for _, edit in list_number_edits(statement, ()):
             if parse_literal(blank[slice(*edit.span)].rstrip("uUlLzZ")) in present:
                 yield edit
@@ -140,14 +140,21 @@ def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int,
     of near numbers first.
     """
     changed = {(present, needed) for finding in findings for _, present, needed in finding.changes}
-    sized = any(finding.code.startswith(_OF_SIZES) for finding in findings)
     ranked = [
         (steps + rank // 2, edit)
-        for steps, statement in list_origins(blank, _list_places(findings))
-        if sized or not _is_shared_constant(blank, statement)
+        for steps, statement in _list_changeable(blank, findings)
         for rank, edit in list_number_edits(statement, sorted(changed))
     ]
     return sorted(ranked, key=lambda entry: entry[0])
+
+
+def _list_changeable(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int, StatementWords]]:
+    """List the statements that the findings' values come from, with the steps to each, without sizes that the kernel
+    has in common unless a size is the mistake.
+    """
+    sized = any(finding.code.startswith(_OF_SIZES) for finding in findings)
+    origins = list_origins(blank, _list_places(findings))
+    return [one for one in origins if sized or not _is_shared_constant(blank, one[1])]
 
 
 def _is_shared_constant(blank: str, statement: StatementWords) -> bool:
@@ -164,11 +171,16 @@ def _check_edit(before: CheckReport, edit: TextEdit, recheck: Recheck) -> CheckR
         after = recheck(edit)
     except (LayoutError, RecursionError):  # such as more levels of a template
         return None
-    lost = bool(after.kernels) and all(kernel.gap for kernel in after.kernels)
-    lost = lost or bool({point.message for point in after.open} - {point.message for point in before.open})
-    lost = lost or len(after.doubts) > len(before.doubts)
-    known = not lost and _count_gaps(after) <= _count_gaps(before)
-    return after if known and not after.findings and after.steps >= max(before.steps, 1) else None
+    newly_open = {point.message for point in after.open} - {point.message for point in before.open}
+    right = (
+        not after.findings
+        and not newly_open
+        and len(after.doubts) <= len(before.doubts)
+        and _count_gaps(after) <= _count_gaps(before)
+        and after.steps >= max(before.steps, 1)
+        and not (after.kernels and all(kernel.gap for kernel in after.kernels))
+    )
+    return after if right else None
 
 
 def _count_gaps(report: CheckReport) -> int:
