@@ -22,6 +22,7 @@ from lanescope.blackwell.kind import FORMS, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
+from lanescope.reader.words.instruction_word import recognise_instruction_word
 from lanescope.render import idesc as code
 from tests.cases import for_each
 from tests.client import Client, share_client
@@ -125,6 +126,51 @@ def test_cutlass_says_the_same_word(sample: dict[str, Any]) -> None:
             encode(row, wish)
     else:
         assert encode(row, wish).word == word
+
+
+_FORMATS = {"f16": "F16F32Format", "bf16": "F16F32Format", "tf32": "F16F32Format", "u8": "S8Format", "s8": "S8Format"}
+
+
+def _spell_members(sample: dict[str, Any]) -> str:
+    """Write the assignments to CUTLASS's union that make a sample's word."""
+    row, wish = _parse_wish(sample)
+    narrow = "MXF4Format" if row.name == "mxf4nvf4" else "MXF8F6F4Format"
+    names = {"u8": "UINT8", "s8": "INT8"}
+    types = {side: f"{_FORMATS.get(wish[side], narrow)}::{names.get(wish[side], wish[side].upper())}" for side in "ab"}
+    members = {
+        **{f"{side}_format_": f"uint8_t(UMMA::{name})" for side, name in types.items()},
+        "m_dim_": f"{wish['m']} >> 4",
+        "n_dim_": f"{wish['n']} >> 3",
+        "sparse_flag_": int(wish["sparse"]),
+        **{f"{side}_major_": int(wish.get(f"transpose_{side}") in ("MN", True, 1)) for side in "ab"},
+        **{f"{side}_negate_": int(wish.get(f"negate_{side}") in ("yes", True, 1)) for side in "ab"},
+    }
+    if row.scaled:
+        members |= {"scale_format_": f"uint8_t(UMMA::ScaleFormat::{wish['scale_type'].upper()})"}
+        members |= {"a_sf_id_": wish["sfa_id"], "b_sf_id_": wish["sfb_id"], "k_size_": int(wish.get("k") == "96")}
+    else:
+        members |= {"c_format_": f"uint8_t(UMMA::CFormat::{wish['d'].upper()})"}
+        members |= {"saturate_": int(wish.get("saturate") in ("yes", True, 1))}
+    union = "cute::UMMA::InstrDescriptor" + "BlockScaled" * bool(row.scaled)
+    return f"{union} d = {{}};\n" + "\n".join(f"d.{name} = {value};" for name, value in members.items())
+
+
+@for_each("sample", SAMPLES, ids=lambda sample: sample["desc"])
+def test_assignments_to_cutlass_members_are_read_as_the_word(sample: dict[str, Any]) -> None:
+    """Of a word that no kind accepts, it is said."""
+    (meaning, *_) = recognise_instruction_word(_spell_members(sample))
+    assert f"{int(sample['desc'], 0):#010x}" in " ".join((meaning.title, *meaning.notices))
+
+
+@for_each(("declared", "noticed"), [("d;", True), ("d{};", False), ("d = {};", False)])
+def test_members_of_a_union_without_initializer_are_said_to_be_0(declared: str, noticed: bool) -> None:
+    text = f"UMMA::InstrDescriptor {declared} d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8;"
+    (meaning,) = recognise_instruction_word(text)
+    assert any("taken as 0" in notice for notice in meaning.notices) == noticed
+
+
+def test_assignments_without_the_declaration_are_no_word() -> None:
+    assert not recognise_instruction_word("d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8;")
 
 
 def test_the_words_of_the_sheet() -> None:

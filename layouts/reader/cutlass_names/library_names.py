@@ -57,6 +57,8 @@ def _spell_cutlass_product(match: re.Match[str]) -> list[str]:
     """Spell arch::Mma<GemmShape<16, 8, 16>, 32, half_t, RowMajor, half_t, ColumnMajor, float, RowMajor, operation>."""
     sizes = [size.strip() for size in match["sizes"].split(",")]
     names = [re.sub(r"\s*(?:\w+::)+", "", name).strip() for name in match["rest"].split(",")]
+    if len(names) < 5:  # the end is left out
+        return []
     a, b, d = (TYPES.get(names[at], "") for at in (0, 2, 4))
     layouts = [_LAYOUTS.get(names[at], "") for at in (1, 3)]
     if not (all(layouts) and a and b and d and int(sizes[0]) > 1):

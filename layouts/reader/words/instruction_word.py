@@ -20,6 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.reader.code.descriptors.code_words import build_word
+from lanescope.reader.code.naming.header_names import ELEMENT_FORMATS
 from lanescope.reader.cute import umma
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
@@ -42,10 +43,12 @@ _LABEL = re.compile(
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
 _FIELD = re.compile(r"\.(?!\w*(?:desc|DESC|Desc|raw|value|word))\w+$")  # of a descriptor: idesc.m_dim_
+_MEMBERS = re.compile(r"(?<![\w.>])(\w{1,80})\.[mn]_dim_\s{0,8}=[^=]")  # of CUTLASS's InstrDescriptor
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
 # arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
+_UNASSIGNED = "Members that the text does not assign are taken as 0."
 _SHIFTED = re.compile(r"<<\s*(\d{1,2})[uUlL]*\s*\)*\s*\Z")  # the last operation of a term
 _SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.name in ("m", "n")}
 _ANY_SIZE = 128  # an M and an N that all kinds have
@@ -91,12 +94,24 @@ def _parse_number(text: str) -> tuple[TextMeaning, ...]:
 
 def _list_statements(text: str) -> tuple[TextMeaning, ...]:
     """Return the word that code assembles under an instruction descriptor's name."""
-    if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
+    assigned = _MEMBERS.search(text)
+    if len(text) > _MOST or not (assigned or ("<<" in text and NAMED.search(text))):
         return ()
     try:
-        return _explain_word(_evaluate_word(text), list(KINDS))
+        meanings = _explain_word(_evaluate_word(text, assigned), _list_element_kinds(text) or list(KINDS))
     except LayoutError:
         return ()
+    if assigned and re.search(rf"\b{assigned[1]}\s*;", text):  # declared without an initializer
+        return tuple(replace(meaning, notices=(*meaning.notices, _UNASSIGNED)) for meaning in meanings)
+    return meanings
+
+
+def _list_element_kinds(text: str) -> list[MmaKind]:
+    """List the kinds whose types of A and B a text names by CUTLASS's enums."""
+    named = {
+        kind for enum, (field, kinds) in ELEMENT_FORMATS.items() if field == "a" and enum in text for kind in kinds
+    }
+    return [row for row in KINDS if row.name in named]
 
 
 def _read_open_sizes(text: str) -> tuple[TextMeaning, ...]:
@@ -188,9 +203,12 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
     return _make_meanings(word, kinds, True) or (refused,)
 
 
-def _evaluate_word(text: str) -> int:
-    """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined."""
-    named = NAMED.search(text)
+def _evaluate_word(text: str, assigned: re.Match[str] | None) -> int:
+    """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined.
+
+    assigned: the assignment of a member of CUTLASS's union, if the text has one.
+    """
+    named = assigned or NAMED.search(text)
     if "return" in text:
         word = build_word(text)
         return word.word if not word.start else -1

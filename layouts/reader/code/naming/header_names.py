@@ -1,7 +1,8 @@
 """Names that CUDA's and CUTLASS's headers define, and their values.
 
 Sources: cuda.h (by lanescope.shared.map_enums), CUTLASS 4
-include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc.hpp (UMMA::LayoutType).
+include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc.hpp (UMMA::LayoutType, the members of
+its instruction descriptors and the enums of their types).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType, find_integer_type
 from lanescope.cxx.sizes import VECTORS
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.ptx.table.kinds import KINDS
 from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 
 SWIZZLE_NAMES = tuple(name.upper() for name in SWIZZLES)  # of CUtensorMapSwizzle, by their codes
@@ -54,6 +56,15 @@ LIMITS: dict[str, tuple[int, IntegerType]] = {
     "INT32_MIN": (INT.least, INT),
     "INT64_MIN": (LONG.least, LONG),
 }
+ELEMENT_FORMATS = {  # CUTLASS's enum → (field of an instruction descriptor that has its values, kinds of tcgen05.mma)
+    "F16F32Format": ("a", ("f16", "tf32")),
+    "S8Format": ("a", ("i8",)),
+    "MXF8F6F4Format": ("a", ("f8f6f4", "mxf8f6f4")),
+    "MXF4Format": ("a", ("mxf4", "mxf4nvf4")),
+    "CFormat": ("d", ("f16", "i8")),
+    "ScaleFormat": ("scale_type", ("mxf4nvf4",)),
+}
+_TYPE_NAMES = {"u8": "UINT8", "s8": "INT8"}  # of CUTLASS; others are PTX's in capitals
 # members of CUTLASS's enums: (enum, member) → value
 MEMBERS: dict[tuple[str, str], int] = {
     **{("LayoutType", f"B{mode.width_bytes}"): code for mode, code in WGMMA.codes.items() if mode.chunks > 1},
@@ -61,6 +72,17 @@ MEMBERS: dict[tuple[str, str], int] = {
     **{("LayoutType", f"SWIZZLE_{mode.name.upper()}"): code for mode, code in TCGEN05.codes.items()},
     ("Major", "K"): 0,
     ("Major", "MN"): 1,
+    ("ScaleIn", "One"): 0,
+    ("ScaleIn", "Neg"): 1,
+    ("Saturate", "False"): 0,
+    ("Saturate", "True"): 1,
+    **{
+        (enum, _TYPE_NAMES.get(name, name.upper())): code
+        for enum, (field, kinds) in ELEMENT_FORMATS.items()
+        for row in KINDS
+        if row.name in kinds
+        for name, code in row.get_field(field).codes.items()
+    },
 }
 
 # Bytes of types that are not tensor elements: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
@@ -125,6 +147,20 @@ union SmemDescriptor {
            uint16_t stride_byte_offset_ : 14, version_ : 2;
            uint8_t : 1, base_offset_ : 3, lbo_mode_ : 1, : 3; uint8_t : 5, layout_type_ : 3; };
   struct { uint32_t lo; uint32_t hi; };
+};
+union InstrDescriptor {
+  uint32_t desc_;
+  struct { uint16_t sparse_id2_ : 2, sparse_flag_ : 1, saturate_ : 1, c_format_ : 2, : 1, a_format_ : 3, b_format_ : 3,
+           a_negate_ : 1, b_negate_ : 1, a_major_ : 1;
+           uint16_t b_major_ : 1, n_dim_ : 6, : 1, m_dim_ : 5, : 1, max_shift_ : 2; };
+  operator uint32_t() const { return desc_; }
+};
+union InstrDescriptorBlockScaled {
+  uint32_t desc_;
+  struct { uint16_t sparse_id2_ : 2, sparse_flag_ : 1, : 1, b_sf_id_ : 2, : 1, a_format_ : 3, b_format_ : 3,
+           a_negate_ : 1, b_negate_ : 1, a_major_ : 1;
+           uint16_t b_major_ : 1, n_dim_ : 6, scale_format_ : 1, m_dim_ : 5, a_sf_id_ : 2, k_size_ : 1; };
+  operator uint32_t() const { return desc_; }
 };
 typedef SmemDescriptor UmmaDescriptor;
 union SMEMDescriptor {
