@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 
 from lanescope import reader
 from lanescope.app.read import text_meanings
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_workbench
+from tests import reader_corpus
 from tests.cases import for_each
 from tests.sample import choose_count, take_sample
 
@@ -243,3 +245,22 @@ def test_pieces_in_any_order_are_read_or_refused() -> None:
     for _ in range(choose_count(120, 25)):
         text = "".join(choose.choice(PIECES) for _ in range(choose.randrange(2, 40)))
         text_meanings.read_text(text)
+
+
+CUT = (  # pastes that once raised
+    "cutlass::arch::Mma<cutlass::gemm::GemmShape<16, 8, 8>, 32, cutlass::tfloat32_t, cutlass::layout::RowMajor, ...>",
+    "- register=1 -> (1, 0)\n- lane=1 -> (0, )\nwhere out dims are: [dim1 (size 2), dim0 (size 2)]",
+)
+
+
+def test_texts_that_are_cut_or_lack_a_part_are_read_or_refused() -> None:
+    """Every place of a token of a real text may be its end, or have dots instead."""
+    choose = random.Random(16)
+    texts = [entry.text for entry in reader_corpus.load_entries() if len(entry.text) < 1500]
+    for text in choose.sample(texts, choose_count(len(texts), 15)):
+        tokens = re.findall(r"\w+|\s+|[^\w\s]", text)
+        place = choose.randrange(len(tokens))
+        for broken in ("".join(tokens[:place]), "".join([*tokens[:place], "...", *tokens[place + 1 :]])):
+            text_meanings.read_text(broken)
+    for broken in CUT:
+        assert text_meanings.read_text(broken).kind in ("unknown", "topic")

@@ -14,6 +14,7 @@ _LONGEST = 64  # lines of a print: bits of the inputs
 _LINE = r"[ \t]*-?[ \t]*(?:[a-z]\w{0,15}=\d{1,9} -> \([-\d, ]{1,60}\)|[a-z]\w{0,15} is a size 1 dimension)[ \t]*\n"
 _PRINT = re.compile(rf"(?P<bases>(?:{_LINE}){{1,{_LONGEST}}})[ \t]*where out dims are: \[(?P<sizes>[^\]\n]{{1,120}})\]")
 _BASIS = re.compile(r"([a-z]\w*)=(\d+) -> \(([-\d, ]+)\)|([a-z]\w*) is a size 1")
+_COORDINATES = re.compile(r"-?\d{1,9}(?:, ?-?\d{1,9})*")
 _SIZE = re.compile(r"dim(\d) \(size (\d{1,9})\)")
 _CLASSES = (  # Gluon's class, an input that it has, and its argument for each input
     (
@@ -57,6 +58,8 @@ def _parse_bases(text: str, dims: list[int]) -> dict[str, list[list[int]]] | Non
         of_name = bases.setdefault(name or trivial, [])
         if trivial:
             continue
+        if not _COORDINATES.fullmatch(to):
+            return None
         values = [int(value) for value in to.split(",")]
         if int(at) != 1 << len(of_name) or len(values) != len(dims):
             return None
