@@ -88,6 +88,10 @@ def test_what_lies_in_no_register_is_in_none(text: str) -> None:
         ("A[0][1] of mma.m16n8k32 f32 += e2m1 × e2m1", "lane 0, register R0, bits 13:10."),
         (f"C[3][5] of {F16_INTO_F32}", "The page shows D, which has another layout."),
         ("A[5][9] of tcgen05.mma kind::f16", "A[5][9] is in tensor memory: lane 5, column 4, bits 31:16."),
+        ("D[70][203] of tcgen05.mma m128n256k16", "D[70][203] is in tensor memory: lane 70, column 203."),
+        ("D[70][203] of tcgen05.mma m128n256k16", "those of the instruction descriptor 0x08400010."),
+        ("D[70][3] of tcgen05.mma m128n128k16", "those of the usual instruction descriptor."),
+        ("D[70][256] of tcgen05.mma m128n256k16", "its columns from 0 to 255."),
         ("lane 5 of tcgen05.mma kind::f16", "D: column 0 D[5][0], column 1 D[5][1]"),
         ("lane 5 of mma.m8n8k4 f16", "A of product 1: R0 A[1][0] A[1][1], R1 A[1][2] A[1][3]."),
         ("lane 5 of ldmatrix x4", "R1 matrix 1[1][2] matrix 1[1][3]"),
@@ -175,6 +179,9 @@ def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
         ("lane 5 of warp 2 of wgmma.m64n64k16 f16", "lanes=69&pin=a:33,2"),
         ("element 70 of D of mma.m16n8k16 bf16", "pin=d:8,6"),
         ("c[2] and c[3] of lane 5 of mma.m16n8k16 bf16", "pin=d:9,2&pin2=d:9,3"),
+        ("D[70][203] of tcgen05.mma m128n256k16 bf16", "idesc=0x08400490&pin=d:70,203"),
+        ("D[3][3] and D[70][3] of tcgen05.mma 128x64x16", "idesc=0x08100010&pin=d:3,3&pin2=d:70,3"),
+        ("D[3][3] and D[70][3] of tcgen05.mma kind::f16", "pin=d:3,3&pin2=d:70,3"),  # the usual descriptor
         ("lane 5 of mma.m16n8k16 bf16 on A100", "lanes=5&pin=a:1,2"),  # A100 is no value, and no lane
     ],
 )

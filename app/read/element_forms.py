@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lanescope import reader
+from lanescope.app.read import tensor_forms
 from lanescope.app.read.element_texts import ASKING, ElementQuestion
 from lanescope.names import forms, lookup, vocabulary
 from lanescope.ptx import catalog
@@ -48,7 +49,7 @@ def find_forms(rest: str) -> NamedForms:
                 unused = tuple(word for word in words if word != name)
                 found = tuple(catalog.find(ptx) for ptx in texts)
                 return NamedForms(found, unused, _A_SHARED.search(name) is not None)
-    return NamedForms()
+    return NamedForms(tensor_forms.find_bindings(named))
 
 
 def _list_words(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import MOST_TOGETHER
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.sought_place import SoughtPlace, check_whole
-from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
+from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements, tensor_forms
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_holders import (
     describe_holder,
@@ -141,7 +141,7 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
     return dataclasses.replace(
         first,
         title=f"{question.text} of {name_form(form).text}",
-        link=links.link_instruction(form, query=pin_places(form, question.places)),
+        link=links.link_instruction(form, query={**_describe_unusual(form), **pin_places(form, question.places)}),
         facts={**first.facts, "holders": [*first.facts["holders"], *second.facts["holders"]]},
         notices=tuple(
             dict.fromkeys(
@@ -179,7 +179,7 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         "all": [form.ptx],
         "holders": holders,
     }
-    link = links.link_instruction(form, query=query)
+    link = links.link_instruction(form, query={**_describe_unusual(form), **query})
     return Meaning(kind="instruction", title=f"{place.text} of {name}", link=link, facts=facts, notices=notices)
 
 
@@ -238,7 +238,15 @@ def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
         place = "tensor memory" if is_in_tensor_memory(op) else "registers"
         yield f"This is A in {place}; a descriptor can read it from shared memory instead."
     if form.family.issue:
-        yield "M, N and the types are those of the usual instruction descriptor."
+        word = _describe_unusual(form).get("idesc")
+        descriptor = f"instruction descriptor {word}" if word else "usual instruction descriptor"
+        yield f"M, N and the types are those of the {descriptor}."
+
+
+def _describe_unusual(form: Instruction) -> dict[str, str]:
+    """Return the part of a page's query that has the descriptor of a tcgen05.mma; {} for the usual one."""
+    is_usual = not form.family.issue or bind_descriptor(catalog.find(form.listed_ptx), {}) == form
+    return {} if is_usual else tensor_forms.make_descriptor_query(form)
 
 
 def _answer_line(

@@ -36,11 +36,18 @@ def _list_issued(words: list[str]) -> list[Instruction]:
 
 
 def find_meanings(text: str) -> tuple[Meaning, ...]:
-    """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first; () if it has neither, is a
-    full name, or names another instruction.
+    """Find the forms of tcgen05.mma with the shape and types of a text, as find_bindings does.
 
     >>> find_meanings("tcgen05.mma 128x256x16 bf16")[0].link
     '/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490'
+    """
+    bindings = find_bindings(text)
+    return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
+
+
+def find_bindings(text: str) -> tuple[bound.BoundMma, ...]:
+    """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first, each with its descriptor;
+    () if the text has neither, is a full name, or names another instruction.
     """
     words = _list_words(text)
     type_words = [
@@ -52,8 +59,7 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
         return ()
     rest = [word for word in words if word not in type_words and not search.split_shape(word) and word != "mma"]
     types = [forms.list_types(word) for word in type_words]
-    bindings = [binding for form in _list_issued(rest) if (binding := _bind(form, wanted, types))]
-    return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
+    return tuple(binding for form in _list_issued(rest) if (binding := _bind(form, wanted, types)))
 
 
 def _rank_kind(form: Instruction) -> tuple[int, int]:
@@ -86,10 +92,15 @@ def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]
     return made if sizes.get("k", made.sizes.get("k")) == made.sizes.get("k") else None
 
 
+def make_descriptor_query(instruction: Instruction) -> dict[str, str]:
+    """Make the part of a page's query that has the descriptor of a tcgen05.mma."""
+    return {"idesc": f"0x{instruction.word.word:08x}"} if isinstance(instruction, bound.BoundMma) else {}
+
+
 def _build_meaning(instruction: bound.BoundMma, form_count: int) -> Meaning:
     size = instruction.sizes
     title = f"{name_form(instruction).text}: M {size['m']}, N {size['n']}, K {size['k']}"
-    link = links.link_instruction(instruction, query={"idesc": f"0x{instruction.word.word:08x}"})
+    link = links.link_instruction(instruction, query=make_descriptor_query(instruction))
     facts = {"ptx": instruction.listed_ptx, "candidates": [], "operand": None, "all": [instruction.listed_ptx]}
     notices: tuple[str, ...] = ("M, N and the types are in the instruction descriptor, not in the opcode.",)
     if form_count > MOST_LISTED:
