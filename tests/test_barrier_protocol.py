@@ -170,6 +170,13 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
     assert (outcome.barriers[8].completed, not outcome.blocked) == (arrivals, passes)
 
 
+@for_each("kind", ["arrive", "copy", "wait", "await", "expect"])
+def test_a_thread_that_uses_an_mbarrier_without_initialization_waits_forever(kind: str) -> None:
+    step = AgentStep(0, kind, 8, 0)
+    for schedule in SCHEDULES:
+        assert Simulation([Agent(0, 1, (step,))]).run(schedule).blocked == [(0, step)]
+
+
 OTHER = "&other[slot]"
 TWO_MBARRIERS = plant(  # one for A, one for B, with one variable for the parity of both
     ("(sB + STAGES * BN * BK);", "(sB + STAGES * BN * BK), *other = full + STAGES;"),

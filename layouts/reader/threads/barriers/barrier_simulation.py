@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, THREAD_BARRIERS, Agent, AgentStep
+from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, THREAD_BARRIERS, USES, Agent, AgentStep
 from lanescope.reader.threads.barriers.clusters import EVERYONE, get_rank
 
 SCHEDULES = ("first thread first", "last thread first", "in turns")
@@ -196,7 +196,11 @@ class _BlockState:
         return moved > 0
 
     def _take(self, n: int, agent: Agent, step: AgentStep) -> bool:
-        """Execute a step; return whether the agent goes on."""
+        """Execute a step; return whether the agent goes on. One that uses an mbarrier without an initialization waits
+        forever.
+        """
+        if step.kind in (*USES, "expect") and step.place not in self.outcome.barriers:
+            return False
         if step.kind in ("arrive", "copy", "expect"):
             self._note_late(n, agent, step)
         if step.kind == "arrive":
