@@ -104,6 +104,37 @@ def test_no_other_formula_is_a_swizzle(formula: str) -> None:
     assert recognise_xor_formulas(formula) == ()
 
 
+@for_each(
+    ("formula", "title", "base"),
+    [
+        ("base + (off ^ (off >> 3 & 0x70))", "Swizzle<3,4,3> of off", "base"),
+        (
+            "uint32_t a = smem + stage * 16384 + (off ^ (off >> 3 & 0x70));",
+            "Swizzle<3,4,3> of off",
+            "smem + stage * 16384",
+        ),
+        ("base + row * 128 + ((chunk ^ (row & 7)) << 4)", "CuTe layout Sw<3,0,3> o (8,8):(8,1)", "base"),
+        ("((row * 128 + col * 16) ^ ((row & 7) << 4)) + 4096", "CuTe layout Sw<3,0,3> o (8,8):(8,1)", "4096"),
+    ],
+)
+def test_an_offset_from_a_base_is_the_swizzle_of_aligned_bases(formula: str, title: str, base: str) -> None:
+    (meaning,) = recognise_xor_formulas(formula)
+    assert meaning.title == title
+    assert meaning.notices[-1].startswith(f"The offset from {base} is swizzled") and "1,024" in meaning.notices[-1]
+
+
+@for_each(
+    "formula", ["base + off ^ (off >> 3 & 0x70)", "off + (off ^ (off >> 3 & 0x70))", "base - (p ^ (p >> 3 & 0x70))"]
+)
+def test_a_base_that_is_swizzled_with_the_offset_is_no_base(formula: str) -> None:
+    assert recognise_xor_formulas(formula) == ()
+
+
+def test_a_variable_that_is_changed_is_the_index() -> None:
+    (meaning,) = recognise_xor_formulas("addr ^= (addr & 0x380) >> 3;")
+    assert meaning.title == "Swizzle<3,4,3> of addr"
+
+
 def test_the_unit_in_which_it_is_a_mode_of_the_hardware_is_named() -> None:
     (meaning,) = recognise_xor_formulas("at ^ (at >> 3 & 0x30)")
     assert meaning.notices[1] == "On bytes it is the 64B swizzle of TMA and of matrix descriptors."

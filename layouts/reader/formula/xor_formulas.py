@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.formula import evaluate_formula
+from lanescope.cxx.source_text import walk_outside_brackets
 from lanescope.errors import LayoutError
 from lanescope.reader.cute import cute_layout
 from lanescope.reader.meaning import TextMeaning
@@ -27,6 +30,7 @@ _ASSIGNED = re.compile(
     r"\s*(?:return\b|(?:(?:const|constexpr|auto|unsigned|\w+_t|int|size_t)\s+){0,4}\w+\s*=(?!=))([^;=]+);?\s*"
 )
 _INDEXED = re.compile(r"\s*[A-Za-z_]\w*\[([^\[\]]+)\]\s*;?\s*")
+_COMPOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*\^=([^;=]+);?\s*")
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]{1,3}\b")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")
 _LONGEST = 400
@@ -39,13 +43,37 @@ def recognise_xor_formulas(text: str) -> tuple[TextMeaning, ...]:
     if "^" not in text or len(text) > _LONGEST:
         return ()
     formula = _take_formula(text)
-    names = list(dict.fromkeys(_NAME.findall(formula)))
+    offset, base = _split_base(formula)
     try:
-        if len(names) == 1:
-            return _match_index(formula, names[0])
-        return _match_rows(formula, names) if len(names) == 2 else ()
+        return _match_formula(formula) or (_match_formula(offset, base) if base else ())
     except LayoutError:
         return ()
+
+
+def _match_formula(formula: str, base: str = "") -> tuple[TextMeaning, ...]:
+    """Return the swizzle of a formula of one or two variables. base: what is added to it."""
+    names = list(dict.fromkeys(_NAME.findall(formula)))
+    if len(names) == 1:
+        return _match_index(formula, names[0], base)
+    return _match_rows(formula, names, base) if len(names) == 2 else ()
+
+
+def _split_base(formula: str) -> tuple[str, str]:
+    """Return (the swizzled terms of a sum and those that share names with them, the other terms); "" for the other
+    terms of other formulas.
+
+    >>> _split_base("base + row * 128 + ((chunk ^ row & 7) << 4)")
+    ('row * 128 + ((chunk ^ row & 7) << 4)', 'base')
+    """
+    if any(walk_outside_brackets(formula, "^|&<>?-", 0, len(formula))):
+        return formula, ""
+    cuts = [-1, *walk_outside_brackets(formula, "+", 0, len(formula)), len(formula)]
+    terms = [formula[first + 1 : past].strip() for first, past in pairwise(cuts)]
+    swizzled = [term for term in terms if "^" in term]
+    names = set(_NAME.findall(" ".join(swizzled)))
+    offset = [term for term in terms if "^" in term or names.intersection(_NAME.findall(term))]
+    base = [term for term in terms if term not in offset]
+    return (" + ".join(offset), " + ".join(base)) if swizzled and all(terms) else (formula, "")
 
 
 def _take_formula(text: str) -> str:
@@ -54,6 +82,8 @@ def _take_formula(text: str) -> str:
         return match[1].replace("//", "/")
     if match := _MACRO.fullmatch(text):
         text = match[1].replace("\\\n", " ")
+    if match := _COMPOUND.fullmatch(text):
+        text = f"{match[1]} ^ ({match[2]})"
     for pattern in (_RETURN, _ASSIGNED, _INDEXED):
         if match := pattern.fullmatch(text):
             text = match[1]
@@ -89,7 +119,7 @@ def _pair_bits(moved: NDArray[np.int64]) -> list[tuple[int, int]] | None:
     return [(bit, low.bit_length() - 1) for bit, low in added]
 
 
-def _match_index(formula: str, name: str) -> tuple[TextMeaning, ...]:
+def _match_index(formula: str, name: str, base: str) -> tuple[TextMeaning, ...]:
     swizzle = _find_swizzle(lambda index: _evaluate(formula, **{name: index}))
     if swizzle is None:
         return ()
@@ -98,6 +128,7 @@ def _match_index(formula: str, name: str) -> tuple[TextMeaning, ...]:
         f"It XORs {_name_bits(swizzle.base + swizzle.shift, swizzle.bits)} of {name} into"
         f" {_name_bits(swizzle.base, swizzle.bits)}. {_COMPARED}",
         *_name_modes(swizzle),
+        *_describe_base(base, swizzle, 1),
     )
     return (TextMeaning("topic", f"{words} of {name}", {"topic": "swizzle", "name": words}, says),)
 
@@ -115,7 +146,14 @@ def _name_modes(swizzle: Swizzle) -> tuple[str, ...]:
     )
 
 
-def _match_rows(formula: str, names: list[str]) -> tuple[TextMeaning, ...]:
+def _describe_base(base: str, swizzle: Swizzle, unit: int) -> tuple[str, ...]:
+    """Return the sentence about what is added to a swizzled offset of elements of `unit`."""
+    size = unit << swizzle.base + swizzle.shift + swizzle.bits
+    alike = f"the hardware swizzles addresses, which is the same if that is a multiple of {size:,}"
+    return (f"The offset from {base} is swizzled: {alike}.",) if base else ()
+
+
+def _match_rows(formula: str, names: list[str], base: str) -> tuple[TextMeaning, ...]:
     """Return the layout of rows of some length whose index is swizzled; the row is the name with the larger step."""
     for row, column in (names, reversed(names)):
         steps = _evaluate(formula, **{row: np.array([1, 0]), column: np.array([0, 1])})
@@ -127,7 +165,8 @@ def _match_rows(formula: str, names: list[str]) -> tuple[TextMeaning, ...]:
             continue
         swizzle = _find_swizzle(partial(_evaluate_rows, formula, row, column, length, unit))
         if swizzle is not None:
-            return _make_layout_meaning(swizzle, length, unit, row, column)
+            (meaning,) = _make_layout_meaning(swizzle, length, unit, row, column)
+            return (replace(meaning, notices=(*meaning.notices, *_describe_base(base, swizzle, unit))),)
     return ()
 
 
