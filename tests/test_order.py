@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope.reader.code.running.run_records import MOST_SKIPPED, SkippedCode, find_last_skipped
 from tests.cases import for_each
 from tests.checked import check_text, list_codes, list_findings
 from tests.transfer_kernels import STORES, TMA, plant
@@ -97,6 +98,14 @@ def test_an_excerpt_is_not_judged() -> None:
 
 
 # shared memory --------------------------------------------------------------------------------------------------------
+
+
+def test_what_runs_after_the_last_recorded_code_is_not_known() -> None:
+    one, other = (("main", (0, 0)), ("f", (1, 1))), (("main", (0, 0)), ("g", (2, 2)))
+    skipped = [SkippedCode((5, 6), one, (), order) for order in range(MOST_SKIPPED)]
+    assert find_last_skipped(skipped[1:], one) is None
+    assert find_last_skipped(skipped, one) == MOST_SKIPPED - 1
+    assert find_last_skipped(skipped, other) is None  # each function that main calls has as many
 
 
 def test_arrays_over_227_kilobytes() -> None:

@@ -18,12 +18,11 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import (
-    MOST_SKIPPED,
-    MOST_SKIPPING,
     Arms,
+    Calls,
     MemoryStore,
     SkippedCode,
-    count_skipped,
+    find_last_skipped,
 )
 from lanescope.reader.code.running.work_words import COMPUTING
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -215,14 +214,14 @@ def _list_kernel_runs(code: Evaluation, functions: tuple[FunctionText, ...]) -> 
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
     complete_runs = [run for run in code.asm_runs if not run.part]
     records = [*code.bodiless_calls, *complete_runs, *code.skipped, *code.memory_stores]
-    ends = dict(code.overflowed)  # behind them fences and waits may be left out
+    ends = {calls[:2]: _find_end(code, calls) for calls in {record.calls for record in records} if calls}
     for record in sorted(records, key=lambda record: record.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]
             group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
-            if record.order <= ends.get(record.calls[0][0], record.order):
+            if record.order <= (ends[record.calls[:2]] or record.order):
                 chain = [*(call for _, call in inner), _get_span(record)]
                 group += _list_events(record, find_own_place(functions, chain), code.text)
     return [
@@ -243,16 +242,16 @@ def _is_complete(
     unfinished = {name for name, _ in code.unfinished}
     if code.unread or unfinished & {name for name, _ in calls}:
         return False
-    cut = dict(code.overflowed).get(calls[0][0])
-    if cut is not None:
-        return bool(events) and reached < cut
-    if (
-        len(code.skipped) < MOST_SKIPPED * MOST_SKIPPING
-        and count_skipped(code.skipped, calls) < MOST_SKIPPED
-        and "" not in unfinished
-    ):
-        return True
-    return bool(events) and reached < max((run.order for run in code.asm_runs), default=0)
+    end = _find_end(code, calls)
+    if end is None and "" in unfinished:
+        end = max((run.order for run in code.asm_runs), default=0)
+    return end is None or (bool(events) and reached < end)
+
+
+def _find_end(code: Evaluation, calls: Calls) -> int | None:
+    """Return the order behind which fences and waits of some calls may be left out, None if none are."""
+    ends = (dict(code.overflowed).get(calls[0][0]), find_last_skipped(code.skipped, calls))
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _get_span(record: AsmRun | BodilessCall | SkippedCode | MemoryStore) -> Span:

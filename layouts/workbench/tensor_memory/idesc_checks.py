@@ -214,7 +214,8 @@ def _check_size(text: str, use: _MmaWord, bench: Workbench, operand: VerifiedOpe
         return
     same = [step for other in bench.operands if other.storage == operand.storage for step in other.steps]
     read = max(step.mn + step.rows for step in same)
-    if read < rows and all(step.mn == 0 for step in same):
+    slices, starts = {(step.stage, step.k) for step in same}, {step.word for step in same}
+    if read < rows and all(step.mn == 0 for step in same) and len(starts) <= len(slices):
         name = "M" if operand.name == "a" else "N"
         size = use.word.m if operand.name == "a" else use.word.n
         message = f"{name} is {size}: only {read} of the {rows} rows of {operand.name.upper()}'s box are read."

@@ -5,7 +5,7 @@ The order of instructions can be checked only if all of these are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,9 +97,11 @@ def record_skipped(ev: Evaluator, span: Span) -> None:
         ev.skipped.append(SkippedCode(span, calls, tuple(ev.branch_arms), ev.run_count))
 
 
-def count_skipped(skipped: Iterable[SkippedCode], calls: Calls) -> int:
-    """Count the skipped code of the outermost function of some calls and the one that it calls."""
-    return sum(each.calls[:2] == calls[:2] for each in skipped)
+def find_last_skipped(skipped: Sequence[SkippedCode], calls: Calls) -> int | None:
+    """Return the order from which skipped code of some calls may be left out, None if all of it is recorded."""
+    alike = [each for each in skipped if each.calls[:2] == calls[:2]]
+    full = skipped if len(skipped) >= MOST_SKIPPED * MOST_SKIPPING else alike if len(alike) >= MOST_SKIPPED else ()
+    return full[-1].order if full else None
 
 
 def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:
