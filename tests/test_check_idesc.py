@@ -33,14 +33,21 @@ __device__ constexpr uint32_t make_word(int m, int n) {
 __global__""",
     1,
 )
-TWO_TILES = (
-    RIGHT.replace("box_b[2] = {64, 64}", "box_b[2] = {64, 128}")
-    .replace("for (int k = 0", "for (int n = 0; n < 2; ++n) for (int k = 0")
-    .replace(
-        "mma(taddr, make_desc(sA + k * 32), make_desc(sB +",
-        "mma(taddr + n * 64, make_desc(sA + k * 32), make_desc(sB + n * 64 * 128 +",
-    )
-)  # products of 64 columns read a box of 128 rows
+COPY = r"""__device__ void copy(uint32_t to, const CUtensorMap* map, uint32_t bar, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+      :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(bar) : "memory");
+}
+__global__ void gemm(const __grid_constant__ CUtensorMap tma_a, const __grid_constant__ CUtensorMap tma_b,
+                     uint32_t bar, """
+COPIES = """  copy(sA, &tma_a, bar, 0, 0);
+  for (int n = 0; n < 2; ++n) copy(sB + n * 64 * 32, &tma_b, bar, 0, n * 64);
+  for (int n = 0; n < 2; ++n)
+    mma(taddr + n * 64, make_desc(sA), make_desc(sB + n * 64 * 32), idesc, 0);
+}
+"""
+TWO_TILES = RIGHT.replace("SWIZZLE_128B", "SWIZZLE_32B").replace("= {64", "= {16").replace("1024 >> 4", "256 >> 4")
+TWO_TILES = TWO_TILES.replace("2ull << 61", "6ull << 61").replace("128 * 128", "128 * 32")
+TWO_TILES = TWO_TILES.replace("__global__ void gemm(", COPY).split("  for (int k")[0] + COPIES  # of 64 of 128 columns
 
 
 def list_findings(text: str) -> list[tuple[str, str]]:
