@@ -10,8 +10,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from unittest.mock import patch
 
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench import check
 from lanescope.workbench.check_report import CheckReport
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products.result_origins import OriginReport, check_origins
 from tests.sample import FULL
 
 Checks = Callable[..., CheckReport]
@@ -43,7 +46,19 @@ def search_cause(text: str) -> CheckReport:
 
 def list_codes(text: str, checks: Checks = check_text) -> list[str]:
     """List the code of each finding of a text."""
-    return [finding.code for finding in checks(text).findings]
+    return get_codes(checks(text))
+
+
+def get_codes(report: CheckReport) -> list[str]:
+    """List the code of each finding of a report."""
+    return [finding.code for finding in report.findings]
+
+
+def run_blocks(text: str) -> OriginReport:
+    """Return what the runs of a few blocks say."""
+    code = evaluate_text(text)
+    assert code is not None
+    return check_origins(KernelText(code), {}, code.launches)
 
 
 def list_findings(text: str, checks: Checks = check_text) -> list[tuple[str, str]]:

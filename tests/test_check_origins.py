@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.findings import Pitfall
-from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.products.result_origins import OriginReport, check_origins
 from tests.cases import for_each
-from tests.checked import check_whole, list_findings
+from tests.checked import check_whole, list_findings, run_blocks
 from tests.transfer_kernels import EPILOGUE, READ_A, READ_B, plant
 
 STORES = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
@@ -64,13 +61,6 @@ MISTAKES = [
         "C[(row + i",
     ),
 ]
-
-
-def run_blocks(text: str) -> OriginReport:
-    """Return what the runs of a few blocks say."""
-    code = evaluate_text(text)
-    assert code is not None
-    return check_origins(KernelText(code), {}, code.launches)
 
 
 def find_mistakes(text: str) -> Sequence[Pitfall]:

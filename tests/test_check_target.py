@@ -14,8 +14,8 @@ from lanescope.app.check.verbs import app
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.workbench.check import check_text
-from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
+from tests.checked import get_codes
 from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT as GUILTY
 from tests.test_check_tcgen05 import RIGHT as BLACKWELL
@@ -32,10 +32,6 @@ HELPER = WGMMA.replace("__global__", "__device__")
 ARRAYS = "__global__ void sum(float* C) { __shared__ float s[%d]; C[0] = s[threadIdx.x]; }\n// wgmma\n"
 RAISED = "int main() { cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, %d * 1024); wgmma(); }\n"
 LACKS = "instruction_not_on_target"
-
-
-def list_codes(report: CheckReport) -> list[str]:
-    return [finding.code for finding in report.findings]
 
 
 @for_each(
@@ -58,7 +54,7 @@ def test_a_kernel_with_an_instruction_that_the_target_lacks_is_a_finding(
     text: str, target: str, codes: list[str]
 ) -> None:
     """wgmma is of sm_90a alone, tcgen05.mma of sm_100 and sm_110 (PTX ISA 9.1); an #if leaves the line out."""
-    assert list_codes(check_text(text, target=target)) == codes
+    assert get_codes(check_text(text, target=target)) == codes
 
 
 # mma alone: no descriptor, no tensor map, and nothing that launches the kernel
@@ -89,8 +85,8 @@ MMA = r"""__global__ void multiply(float* d, const unsigned* a, const unsigned* 
 def test_a_kernel_that_has_mma_alone_is_looked_at(before: str, after: str, codes: list[str]) -> None:
     """mma with bf16 is of sm_80 and later (PTX ISA 9.1, 9.7.14.5.14)."""
     text = MMA.replace("BEFORE", before).replace("AFTER", after)
-    assert list_codes(check_text(text, target="sm_75")) == codes
-    assert LACKS not in list_codes(check_text(text, target="sm_80"))
+    assert get_codes(check_text(text, target="sm_75")) == codes
+    assert LACKS not in get_codes(check_text(text, target="sm_80"))
 
 
 def test_a_macro_or_function_that_such_a_kernel_calls_is_looked_at() -> None:
@@ -102,19 +98,19 @@ def test_a_macro_or_function_that_such_a_kernel_calls_is_looked_at() -> None:
     parameters = "(float (&c)[4], const unsigned* a, const unsigned* b)"
     function = f"__device__ void step{parameters} {{\n{statement}}}\n" + head + "  step(c, a, b);\n" + rest
     for text in (macro, function):
-        assert list_codes(check_text(text, target="sm_75")) == [LACKS]
+        assert get_codes(check_text(text, target="sm_75")) == [LACKS]
 
 
 def test_a_mismatch_does_not_rest_on_the_target() -> None:
     wrong = GUILTY.replace("(1024 >> 4) << 32", "(512 >> 4) << 32")
-    codes = list_codes(check_text(wrong))
+    codes = get_codes(check_text(wrong))
     assert codes
-    assert list_codes(check_text(wrong, target="sm_90a")) == codes
+    assert get_codes(check_text(wrong, target="sm_90a")) == codes
 
 
 def test_a_function_that_no_kernel_calls_is_an_open_point() -> None:
     report = check_text(HELPER, target="sm_120a")
-    assert list_codes(report) == []
+    assert get_codes(report) == []
     assert any("not available on sm_120a" in point.message for point in report.open)
     assert not any("not available" in point.message for point in check_text(HELPER, target="sm_90a").open)
 
@@ -139,7 +135,7 @@ def test_a_function_that_no_kernel_calls_is_an_open_point() -> None:
 def test_shared_memory_has_the_limit_of_the_target(text: str, target: str, over: bool) -> None:
     """CUDA Programming Guide, compute capabilities."""
     launched = text + "__global__ void f() {}\n"
-    assert ("shared_memory_over" in list_codes(check_text(launched, target=target))) is over
+    assert ("shared_memory_over" in get_codes(check_text(launched, target=target))) is over
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, get_codes
 
 DESCRIPTOR = """
 __device__ uint64_t make_desc(void* p, uint32_t sbo) {
@@ -157,21 +156,17 @@ void launch(int* a) { std::cout << a << std::endl; helper(a); }
 """
 
 
-def find_codes(report: CheckReport) -> list[str]:
-    return [finding.code for finding in report.findings]
-
-
 def test_an_array_item_at_an_open_index_is_no_address_in_bytes() -> None:
     """alo[stage] holds start >> 4: it is unknown behind the loop, not a start that lacks the shift."""
     report = check_text(LOW_HALVES)
-    assert find_codes(report) == []
+    assert get_codes(report) == []
     assert report.steps > 0
 
 
 def test_a_wrong_step_of_low_halves_is_found() -> None:
     one = LOW_HALVES.replace("while (scheduler.next(block))", "if (scheduler.next(block))")
-    assert one != LOW_HALVES and not find_codes(check_text(one))
-    assert find_codes(check_text(one.replace("(alo[stage] + k * 2)", "(alo[stage] + k * 4)")))
+    assert one != LOW_HALVES and not get_codes(check_text(one))
+    assert get_codes(check_text(one.replace("(alo[stage] + k * 2)", "(alo[stage] + k * 4)")))
 
 
 WAIT = """asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra L; }"
@@ -191,7 +186,7 @@ INIT = WAIT.replace("try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra L;", "i
 )
 def test_a_kernel_that_initializes_a_barrier_waits_for_it(init: str, wait: str, codes: list[str]) -> None:
     text = PACKED.replace("uint64_t full;", f"uint64_t full, other;\n  {init}")
-    assert find_codes(check_text(text.replace("    for (int k", f"    {wait}    for (int k"))) == codes
+    assert get_codes(check_text(text.replace("    for (int k", f"    {wait}    for (int k"))) == codes
 
 
 @for_each("data", ["16U4_ALIGN8B", "UINT8"])
@@ -201,12 +196,12 @@ def test_packed_elements_of_4_bits_are_verified(data: str) -> None:
     if data == "UINT8":
         text = text.replace("BM, BK);", "BM, BK / 2);").replace("BN, BK);", "BN, BK / 2);")
     report = check_text(text)
-    assert (find_codes(report), report.steps) == ([], 8)
+    assert (get_codes(report), report.steps) == ([], 8)
 
 
 @for_each("wrong", [("a + k * 32", "a + k * 64"), ("b + k * 32, 1024", "b + k * 32, 512")])
 def test_mistakes_in_packed_elements_are_found(wrong: tuple[str, str]) -> None:
-    assert find_codes(check_text(PACKED.replace(*wrong)))
+    assert get_codes(check_text(PACKED.replace(*wrong)))
 
 
 def test_padded_elements_of_4_bits_stay_open() -> None:
@@ -214,22 +209,22 @@ def test_padded_elements_of_4_bits_stay_open() -> None:
     text = PACKED.replace("mxf4nvf4.block_scale.block16 [%0], %1, %2, %3, [%5], [%6]", "f8f6f4 [%0], %1, %2, %3")
     text = text.replace("(1u << 7) | (1u << 10)", "(1u << 4) | (5u << 7) | (5u << 10)")
     report = check_text(text.replace("(BM >> 7) << 27", "(BM >> 4) << 24"))
-    assert (find_codes(report), report.steps) == ([], 0)
+    assert (get_codes(report), report.steps) == ([], 0)
 
 
 def test_nothing_is_missing_past_the_lines_that_are_kept() -> None:
     """Of the asm statements that are run only some hundreds are kept: the wait may be one of the others."""
     many = MANY_LINES.replace("KEEP", "  keep(x);\n" * 420)
     waits = many.replace("WAIT", 'asm volatile("wgmma.wait_group.sync.aligned 0;");')
-    assert find_codes(check_text(waits)) == []
+    assert get_codes(check_text(waits)) == []
     none = MANY_LINES.replace("KEEP", "  keep(x);").replace("WAIT", "")
-    assert find_codes(check_text(none)) == ["wgmma_wait_missing"]
+    assert get_codes(check_text(none)) == ["wgmma_wait_missing"]
 
 
 def test_the_two_words_of_an_array_are_one_descriptor() -> None:
     """Bits 14 and 15 of the upper word are the version, not reserved bits of a lower one."""
     report = check_text(HALVES)
-    assert (find_codes(report), report.descriptors) == ([], 1)
+    assert (get_codes(report), report.descriptors) == ([], 1)
 
 
 def test_a_text_that_does_nothing_of_what_is_checked_is_not_run() -> None:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.products.result_origins import OriginReport, check_origins
 from tests.cases import for_each
-from tests.checked import check_whole
+from tests.checked import check_whole, run_blocks
 from tests.tensor_kernels import BY_TMA
 from tests.transfer_kernels import plant
-
-
-def run_blocks(text: str) -> OriginReport:
-    """Return what the runs of a few blocks say."""
-    code = evaluate_text(text)
-    assert code is not None
-    return check_origins(KernelText(code), {}, code.launches)
 
 
 def test_a_right_kernel_is_verified() -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from lanescope.workbench import Workbench, build_workbench
-from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, get_codes
 from tests.sample import take_sample
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -109,7 +108,7 @@ HALVES = (
 def test_a_box_that_another_mbarrier_announces_may_be_the_next_stages(text: str, verified: int) -> None:
     """Half a tile to a stage, the stages as far apart: the second one does not fill the rest of the first."""
     found = check_text(text)
-    assert (list_codes(found), found.steps) == ([], verified)
+    assert (get_codes(found), found.steps) == ([], verified)
 
 
 def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
@@ -123,14 +122,10 @@ def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
     )  # a person says where the rest lies
 
 
-def list_codes(found: CheckReport) -> list[str]:
-    return [one.code for one in found.findings]
-
-
 def test_panels_lie_where_the_calls_put_them() -> None:
     """tile_types: two panels of K, a call each. The code's own step over a panel is right where the loads agree."""
     straight = read_kernel("tile_types", ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"))
-    assert set(list_codes(check_text(straight))) == {"k_advance_past_atom"}
+    assert set(get_codes(check_text(straight))) == {"k_advance_past_atom"}
     # loaded 16 KiB apart and read so
     apart = read_kernel(
         "tile_types", ("panel * 64 * 64]", "panel * 128 * 64]"), ("* ST::rows * 128", "* ST::rows * 256")
