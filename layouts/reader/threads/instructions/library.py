@@ -236,11 +236,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (re.compile("move|forward"), 1, _pass_value),
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),
-    (
-        re.compile(r"__(?:half|bfloat16)22float2|__(?:float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)"),
-        1,
-        _spread_half,
-    ),
+    (_TO_BOTH, 1, _spread_half),
     (_PAIR, 0, _join_halves),
     (_AS_BITS, 1, _keep_bits),
     (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
