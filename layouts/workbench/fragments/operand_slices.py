@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
+from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.memory.storage import OPEN, ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
@@ -107,24 +107,32 @@ def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> CheckFind
     """Find an operand that in some products comes from the array of the other operand, which has no other."""
     arrays = [[{warp.array for warp in _get_operand(pair, n).warps or ()} for pair in group] for n in (0, 1)]
     for n in (0, 1):
-        other = set().union(*arrays[1 - n])
-        mine = set().union(*arrays[n])
-        if len(other) != 1 or len(mine) != 2 or not other < mine or "" in mine:
+        found = _find_foreign(arrays[n], arrays[1 - n])
+        if found is None:
             continue
-        foreign = [bool(found & other) for found in arrays[n]]
-        if foreign[0] or foreign != sorted(foreign):
-            continue  # not filled from its own matrix first, and from the other ever after
-        at = next(at for at, found in enumerate(arrays[n]) if found == other or found > other)
+        at, own, name = found
         use, operand = group[at][0], _get_operand(group[at], n)
         if not _begin_alike(operand, _get_operand(group[at], 1 - n)):
             continue  # [Y|X]·[X|X]ᵀ: other rows of the same matrix
-        (name,) = other
         message = (
             f"{operand.name.upper()} of {use.opcode} comes from {name} here, as {'BA'[n]} does, and from"
-            f" {(mine - other).pop()} in other turns."
+            f" {own} in other turns."
         )
         return CheckFinding("operand_array", message, _find_filling(runner, group, at, n))
     return None
+
+
+def _find_foreign(arrays: Sequence[set[str]], others: Sequence[set[str]]) -> tuple[int, str, str] | None:
+    """Return (the first product for which an operand comes from the only array of the other one, its own array, that
+    array); None unless it comes from its own array before, and from the other one ever after.
+    """
+    other, mine = set().union(*others), set().union(*arrays)
+    if len(other) != 1 or len(mine) != 2 or not other < mine or "" in mine:
+        return None
+    foreign = [bool(found & other) for found in arrays]
+    if foreign[0] or foreign != sorted(foreign):
+        return None
+    return foreign.index(True), (mine - other).pop(), other.pop()
 
 
 def _begin_alike(operand: ArrivedOperand, other: ArrivedOperand) -> bool:
@@ -146,20 +154,30 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> CheckFindi
     known = [at for at in slices if at is not None]
     if len(known) < max(len(slices), LEAST):
         return None
-    steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(known)]
-    usual = Counter(step for pair in steps for step in pair).most_common(1)[0][0]
-    at = next((n for n, pair in enumerate(steps) if pair[0] != pair[1]), None)
-    if at is None or not usual or usual not in steps[at] or any(pair != (usual, usual) for pair in steps[:at]):
+    found = _find_other_step(known)
+    if found is None:
         return None
-    n = 0 if steps[at][1] == usual else 1
-    use, operand, now = group[at + 1][0], _get_operand(group[at + 1], n), known[at + 1]
-    if now[n] not in {k[n] for k in known[: at + 1]} or _may_repeat(group[: at + 2], known):
+    at, n = found
+    use, operand, now = group[at][0], _get_operand(group[at], n), known[at]
+    if now[n] not in {k[n] for k in known[:at]} or _may_repeat(group[: at + 1], known):
         return None
     message = (
         f"{operand.name.upper()} of {use.opcode} takes the slice at K = {now[n]} here, and {'BA'[n]} the slice at"
         f" K = {now[1 - n]}, as the order of both before continues."
     )
-    return CheckFinding("k_slice_wrong", message, _find_filling(runner, group, at + 1, n))
+    return CheckFinding("k_slice_wrong", message, _find_filling(runner, group, at, n))
+
+
+def _find_other_step(slices: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the first product whose slices of A and B are at different distances from those before, and the operand
+    that leaves the usual distance, which both have had so far.
+    """
+    steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(slices)]
+    usual = Counter(step for pair in steps for step in pair).most_common(1)[0][0]
+    at = next((n for n, pair in enumerate(steps) if pair != (usual, usual)), None)
+    if at is None or not usual or steps[at].count(usual) != 1:
+        return None
+    return at + 1, 0 if steps[at][1] == usual else 1
 
 
 def _may_repeat(pairs: Sequence[Pair], known: Sequence[tuple[int, int]]) -> bool:
@@ -216,12 +234,17 @@ def _find_filling(runner: KernelRunner, group: Sequence[Pair], at: int, n: int) 
     if not operand.loads:
         return next(_list_sites(operand), group[at][0].span)
     load = operand.loads[0]
-    stores = {runner.stores[writer] for writer in load.writers if writer}
-    earlier = {runner.stores[w] for pair in group[:at] for one in _get_operand(pair, n).loads for w in one.writers if w}
-    if at and len(stores) == 1 and not stores & earlier:
-        return stores.pop()
+    if at and (store := _find_new_store(runner, load, group[:at], n)) is not None:
+        return store
     alike = bool(other.loads) and other.loads[0].calls[:1] == load.calls[:1]  # one function loads both, for the same K
     return load.calls[0] if len(load.calls) > 1 and (both or not alike) else load.site
+
+
+def _find_new_store(runner: KernelRunner, load: MatrixLoad, earlier: Sequence[Pair], n: int) -> tuple[int, int] | None:
+    """Return the only store that fills what is loaded, if it has filled nothing that earlier products load."""
+    stores = {runner.stores[writer] for writer in load.writers if writer}
+    before = {runner.stores[w] for pair in earlier for one in _get_operand(pair, n).loads for w in one.writers if w}
+    return stores.pop() if len(stores) == 1 and not stores & before else None
 
 
 def _list_sites(operand: ArrivedOperand) -> Iterator[tuple[int, int]]:

@@ -76,15 +76,20 @@ def check_thread_order(
         return OrderReport()
     except OverdueError:
         return OrderReport(left=frozenset(kernel.name for kernel in list_kernels_by_text(text)))
-    found = [dict(_list_mistakes(runs)) for runs in branches]
-    first = next((of_branch for of_branch in found if of_branch), {})
-    common = [*first.values()] if all(map(_has_mistake, branches)) else []
+    common = _list_common_mistakes(branches)
     if any(one.code == _CODES["stored_twice"] for one in common):
         common = _keep_for_small_sizes(common, run_kernels(text, macros, recorded, ORDER, _SMALL_SIZE))
     left = frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
     unread = [frozenset(_list_unread(runs)) for runs in branches]
     never_read = frozenset.intersection(*unread) if unread else frozenset[tuple[str, str]]()
     return OrderReport(tuple(common), left, never_read, _list_needed(run for runs in branches for run in runs))
+
+
+def _list_common_mistakes(branches: Sequence[list[KernelRun]]) -> list[Pitfall]:
+    """Return the mistakes of the first branch of a text that has some; none if another branch is right."""
+    found = (dict(_list_mistakes(runs)) for runs in branches)
+    first = next(filter(None, found), {})
+    return [*first.values()] if all(map(_has_mistake, branches)) else []
 
 
 def _keep_for_small_sizes(found: Sequence[Pitfall], branches: Iterable[list[KernelRun]]) -> list[Pitfall]:
