@@ -128,17 +128,20 @@ class WarpgroupRuns:
 
     def _decide(self, event: KernelEvent, group: int, block: BlockShape) -> bool | None:
         kernels = {name for name, _ in event.calls} & {f.name for f in self.text.functions if f.kernel}
-        forks = [(self.forks.get(number), arm) for number, arm in event.arms]
-        taken = [
-            (fork.conditions[arm] if fork is not None else _OPEN, True)
-            for fork, arm in forks
-            if fork is None or _is_in_kernel(fork, kernels)
-        ]
-        leaving = [fork for fork in self.leaving if _is_after(event, fork) and _is_in_kernel(fork, kernels)]
-        taken += [(fork.conditions[arm], False) for fork in leaving for arm in fork.left]
         same = frozenset(name for f in self.text.functions if f.name in kernels for name in f.parameters)
-        answers = [_is_condition(condition, group, block, same, wanted) for condition, wanted in taken]
+        conditions = self._list_conditions(event, kernels)
+        answers = [_is_condition(condition, group, block, same, wanted) for condition, wanted in conditions]
         return False if False in answers else None if None in answers else True
+
+    def _list_conditions(self, event: KernelEvent, kernels: Collection[str]) -> Iterator[tuple[str, bool]]:
+        """Yield the conditions of a kernel that an event depends on, and the truth value that each must have."""
+        for number, arm in event.arms:
+            fork = self.forks.get(number)
+            if fork is None or _is_in_kernel(fork, kernels):
+                yield fork.conditions[arm] if fork is not None else _OPEN, True
+        for fork in self.leaving:
+            if _is_after(event, fork) and _is_in_kernel(fork, kernels):
+                yield from ((fork.conditions[arm], False) for arm in fork.left)
 
 
 def _find_fewest(shapes: Sequence[BlockShape | None]) -> BlockShape | None:

@@ -169,21 +169,31 @@ def find_short_launches(
     sizes = {launch.span: launch.size for launch in recorded}
     names = {launch.span: launch.name for launch in recorded}  # also of kernels that a variable holds
     for written, arguments in list_launches(blank):
-        at = arguments[2] if len(arguments) > 2 else arguments[-1] if arguments else (0, 0)
-        name = names.get(at, written)
-        if not needed.get(name) or len(arguments) < 2 or _passes_undeclared(blank, arguments[0]):
+        if len(arguments) < 2:
             continue
-        count = compute_number(blank, at) if len(arguments) > 2 else 0
-        known = sizes.get(at) if count is None else count
-        if known is None and len(arguments) > 2:
-            known = evaluate(follow_number(blank, at, ()))
+        sized = len(arguments) > 2  # else there are 0 bytes
+        at = arguments[2 if sized else -1]
+        name = names.get(at, written)
+        if not needed.get(name) or _passes_undeclared(blank, arguments[0]):
+            continue
+        known = _find_size(blank, at, sizes, evaluate) if sized else 0
         if known is not None and known < needed[name] and not _is_size_passed(blank, arguments):
             yield Pitfall(
                 "shared_memory_short",
                 f"The launch gives {name} {known:,} bytes of dynamic shared memory, and its threads and"
                 f" copies fill {needed[name]:,}.",
-                follow_number(blank, at, ()) if len(arguments) > 2 else at,
+                follow_number(blank, at, ()) if sized else at,
             )
+
+
+def _find_size(
+    blank: str, at: Span, recorded: Mapping[Span, int | None], evaluate: Callable[[Span], int | None]
+) -> int | None:
+    """Return the bytes that an argument of a launch gives; None if they are not known."""
+    count = compute_number(blank, at)
+    if count is None:
+        count = recorded.get(at)
+    return evaluate(follow_number(blank, at, ())) if count is None else count
 
 
 def _is_size_passed(blank: str, arguments: Sequence[Span]) -> bool:

@@ -52,11 +52,7 @@ def _is_amount(text: str, span: Span, amount: int) -> bool:
 def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
     """Yield a pitfall if the address in the start field at bit `low` is unshifted or a generic pointer."""
     piece = _find_start_piece(value, low)
-    if piece is None or any("(" in name.replace("sizeof(", "") for name, _ in piece.source.terms):
-        return  # the result of a call may be shifted
-    if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
-        return  # the word is unknown, or made elsewhere
-    if any(_ENCODED.search(name) for name, _ in piece.source.terms):
+    if piece is None or _is_made_elsewhere(value, piece):
         return
     is_address = any(_ADDRESS.search(name) for name, _ in piece.source.terms)
     if piece.shift == 0 and (_is_masked(value, low) or is_address):
@@ -68,6 +64,13 @@ def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[P
             " spoil LBO and SBO.",
             span,
         )
+
+
+def _is_made_elsewhere(value: SymbolicInt, start: SymbolBits) -> bool:
+    """Return whether a word is unknown or joined from others, or its start the result of a call or encoded."""
+    if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
+        return True
+    return any("(" in name.replace("sizeof(", "") or _ENCODED.search(name) for name, _ in start.source.terms)
 
 
 def _is_masked(value: SymbolicInt, low: int) -> bool:

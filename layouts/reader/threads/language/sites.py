@@ -15,34 +15,42 @@ from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-MOST_DEEP = 12
+MOST_STEPS = 13
 
 
-def trace_site(
-    run: KernelRunner, node: tree.Expression, scope: Scope, depth: int = 0, first: bool = False
-) -> tuple[int, int]:
+def trace_site(run: KernelRunner, node: tree.Expression, scope: Scope, first: bool = False) -> tuple[int, int]:
     """Return the place of the expression that makes an address differ between lanes.
 
     first: return the first sum that the names lead to instead, which a loop advances.
     """
-    if depth > MOST_DEEP:
-        return node.span
+    for _ in range(MOST_STEPS):
+        source = _find_source(run, node, scope, first)
+        if source is None:
+            break
+        node, scope = source
+    return node.span
+
+
+def _find_source(
+    run: KernelRunner, node: tree.Expression, scope: Scope, first: bool
+) -> tuple[tree.Expression, Scope] | None:
+    """Return the expression that an expression has its value or its difference from, and its scope; None if none."""
     match node:
         case tree.Name() | tree.Unary(op="&", value=tree.Name()):
             arguments = _find_argument(run, node, scope)
             if arguments is not None and arguments[0] is not None:
-                return trace_site(run, arguments[0], arguments[1], depth + 1, first)
+                return arguments[0], arguments[1]
         case tree.Cast():
-            return trace_site(run, node.value, scope, depth + 1, first)
+            return node.value, scope
         case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
-            return trace_site(run, node.arguments[0], scope, depth + 1, first)
+            return node.arguments[0], scope
         case tree.Binary() if node.op == "+" and not first and len(added := _list_added(run, node, scope)) == 1:
-            return trace_site(run, added[0], scope, depth + 1, first)
+            return added[0], scope
         case tree.Binary() if node.op in "+-^|" and not first:
             varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
             if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast | tree.Binary):
-                return trace_site(run, varying[0], scope, depth + 1, first)
-    return node.span
+                return varying[0], scope
+    return None
 
 
 def _list_added(run: KernelRunner, node: tree.Binary, scope: Scope) -> list[tree.Expression]:

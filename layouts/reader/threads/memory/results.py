@@ -83,8 +83,13 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
         return CONSTANT
     if not found:
         return _join_reductions(reductions) or _combine_elements(run, others)
+    _note_factors(run, found[0], others)
+    return _join_results(run, found, reductions)
+
+
+def _join_results(run: KernelRunner, found: list[DataBytes], reductions: list[Reduction]) -> Any:
+    """Return the first of elements of D that are the same, and in all of the reductions; else a reduction."""
     first = found[0]
-    _note_factors(run, first, others)
     alike = all(_is_same_element(first, one) for one in found[1:])
     made = [_make_reduction(run, one) for one in found] if reductions or not alike else []
     if not alike or not all(_depends_on(run, one, made[0]) for one in reductions):
