@@ -13,8 +13,8 @@ import numpy as np
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, split_coordinates
 from lanescope.reader.threads.memory.storage import Ints
-from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
-from lanescope.workbench.text.loop_texts import list_loops_around
+from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import list_loops_at
 
 SLICES_LEFT = "k_slices_left"
 
@@ -206,6 +206,5 @@ def _describe_left(left: Sequence[int], extent: int) -> str:
 
 def _find_loop(blank: str, call: Span) -> Span:
     """Return the head of the innermost loop around a product, else the product."""
-    function = find_enclosing_function(blank, call[0])
-    loops = list_loops_around(blank, function, call[0]) if function is not None else []
+    loops = list_loops_at(blank, call[0])
     return loops[-1].head if loops else call

@@ -15,8 +15,8 @@ from lanescope.workbench.fragments.thread_descriptors import LocatedUse, leaves_
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.results import CheckFinding
-from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
-from lanescope.workbench.text.loop_texts import list_loops_around
+from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import list_loops_at
 
 Product = tuple[LocatedUse, LocatedUse]
 
@@ -115,7 +115,6 @@ def _find_unread(run: KernelRunner, products: Sequence[Product], pairs: Sequence
     first, past = lines[0].list_gaps()[0]
     use, blank = products[0][0][0], blank_text(run.text)
     at = use.calls[0] if use.calls else use.span
-    function = find_enclosing_function(blank, at[0])
-    loops = list_loops_around(blank, function, at[0]) if function is not None else []
+    loops = list_loops_at(blank, at[0])
     message = f"No product takes the elements of A and B from K = {first} to {past - 1}, which threads store."
     return [CheckFinding("k_slice_skipped", message, loops[-1].head if loops else at)]

@@ -15,8 +15,8 @@ from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, Fragm
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
-from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
+from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import LoopText, list_loops_at
 
 TITLES = {"k_slice_skipped": "No product takes some slices of K"}
 MOST = 4000  # products that are located
@@ -137,8 +137,7 @@ def _find_step(run: KernelRunner, pairs: Sequence[Pair]) -> Span:
     use, a, _ = pairs[0]
     blank, site = blank_text(run.text), _list_sites(run, a)
     at = use.calls[0] if use.calls else use.span
-    function = find_enclosing_function(blank, at[0])
-    loops = list_loops_around(blank, function, at[0]) if function is not None else []
+    loops = list_loops_at(blank, at[0])
     depth = _find_depth(pairs)
     if depth is None or depth >= len(loops) or not site:
         return site[0][0] if site else at

@@ -12,8 +12,8 @@ from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
-from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
+from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import LoopText, list_loops_at
 
 TITLES = {
     "store_outside": "A store to shared memory is outside all arrays",
@@ -90,7 +90,7 @@ def _leaves_unread(run: KernelRunner, arrays: Set[str]) -> bool:
 def _find_inner_loop(text: str, product: KnownProduct) -> Span:
     """Return the condition of the innermost loop around a product whose variable moves both operands."""
     at, blank = product.calls[0] if product.calls else product.span, blank_text(text)
-    loops = _list_loops(text, at)
+    loops = list_loops_at(blank, at[0])
     words = [set(re.findall(r"\w+", blank[slice(*site)])) for site in product.sites]
     moving = [loop for loop in loops if all(loop.variable in of_site for of_site in words)]
     return _find_condition(blank, (moving or loops)[-1]) if loops else at
@@ -101,16 +101,11 @@ def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
     at = products[0].calls[0] if products[0].calls else products[0].span
     turns = {product.turns for product in products}
     depth = next((n for n, of_loop in enumerate(zip(*turns, strict=False)) if len(set(of_loop)) > 1), None)
-    loops = _list_loops(text, at)
+    blank = blank_text(text)
+    loops = list_loops_at(blank, at[0])
     if depth is None or depth >= len(loops):
         return at
-    return _find_condition(blank_text(text), loops[depth])
-
-
-def _list_loops(text: str, at: Span) -> list[LoopText]:
-    blank = blank_text(text)
-    function = find_enclosing_function(blank, at[0])
-    return list_loops_around(blank, function, at[0]) if function is not None else []
+    return _find_condition(blank, loops[depth])
 
 
 def _find_condition(blank: str, loop: LoopText) -> Span:
@@ -157,5 +152,6 @@ def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
         return None
     sites = {record.site for record in run.records if record.array in arrays} - {(0, 0)}
     site = sites.pop() if len(sites) == 1 else None
-    loops = _list_loops(text, site) if site is not None else []
-    return _find_condition(blank_text(text), loops[-1]) if loops else site
+    blank = blank_text(text)
+    loops = list_loops_at(blank, site[0]) if site is not None else []
+    return _find_condition(blank, loops[-1]) if loops else site

@@ -21,9 +21,9 @@ from lanescope.workbench.repair.blamed_terms import (
     narrow_to_term,
 )
 from lanescope.workbench.results import OperandStep, VerifiedOperand, Workbench
-from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
+from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.known_values import find_common_value
-from lanescope.workbench.text.loop_texts import list_loops_around
+from lanescope.workbench.text.loop_texts import list_loops_at
 
 Span = tuple[int, int]
 _SWIZZLE = 9  # index of the swizzle among cuTensorMapEncodeTiled's arguments
@@ -144,8 +144,7 @@ class BlameFinder:
 
     def _find_loop_body(self, variable: str, at: Span) -> Span | None:
         """Find the body of the innermost loop over a variable around a place."""
-        function = find_enclosing_function(self.blank, at[0]) if variable else None
-        loops = list_loops_around(self.blank, function, at[0]) if function is not None else ()
+        loops = list_loops_at(self.blank, at[0]) if variable else ()
         return next((loop.body for loop in reversed(loops) if loop.variable == variable), None)
 
     def find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:

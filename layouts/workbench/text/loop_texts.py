@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 
 _LOOP = re.compile(r"\b(for|while)\s*\(|\b(do)\b")
 _COUNTER = re.compile(r"(?:[A-Za-z_][\w:<>]*[\s*&]+){0,3}([A-Za-z_]\w*)\s*(?:=|\{)")
@@ -33,6 +33,12 @@ def list_loops_around(blank: str, function: FunctionText, at: int) -> list[LoopT
     """
     loops = (_read_loop(blank, match) for match in _LOOP.finditer(blank, function.body[0], at))
     return [loop for loop in loops if loop.body[0] <= at < loop.body[1]]
+
+
+def list_loops_at(blank: str, at: int) -> list[LoopText]:
+    """List the loops of any function around a place, outermost first."""
+    function = find_enclosing_function(blank, at)
+    return list_loops_around(blank, function, at) if function is not None else []
 
 
 def _read_loop(blank: str, match: re.Match[str]) -> LoopText:
