@@ -24,6 +24,7 @@ from lanescope.workbench.copies import (
 )
 from lanescope.workbench.copies.unfilled_reads import UnfilledRead
 from lanescope.workbench.cute import cute_order
+from lanescope.workbench.descriptors import ptx_slices
 from lanescope.workbench.kernels import bulk_store_order, order, ptx_order
 from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.reads import exchanged_products, stage_distances
@@ -68,6 +69,7 @@ def _find_order_mistakes(text: KernelText) -> list[Pitfall]:
     return [
         *order.find_order_mistakes(text),
         *ptx_order.find_ptx_order_mistakes(text.code.text),
+        *ptx_slices.find_ptx_slice_mistakes(text.code),
         *bulk_store_order.find_bulk_store_mistakes(text),
         *cute_order.find_cute_order_mistakes(text),
         *tensor_steps.check_tensor_kernels(

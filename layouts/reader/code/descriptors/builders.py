@@ -228,7 +228,9 @@ def _make_builder(
         origins["version"] = version
     address = form.get_field("start_address")
     start = find_start(group, address.low, address.high, pitfalls, origins[address.name])
-    pitfalls += find_wrong_shift(text, first.value, address.low, origins[address.name])
+    shifted = list(find_wrong_shift(text, first.value, address.low, origins[address.name]))
+    pitfalls += shifted
+    origins[address.name] = (*origins[address.name], *(pitfall.span for pitfall in shifted))
     amounts, free = _get_amounts(group, form)
     swizzle = _find_mode(form, amounts.get(form.coded), pitfalls, origins.get(form.coded, ()), first.span)
     _check_reserved_bits(form, first, text, pitfalls)

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.symbolic_integers import FIELD_SHIFT, Span, SymbolBits, SymbolicInt
+from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, Span, SymbolBits, SymbolicInt
 
-_SHARED = r"(?:\b__shared__\b|\balignas\b|\b__align__\b)[^;{{}}]*?(?<![\w.>])"
-_SHR = re.compile(r"(?<![\w.])shr\.\w+\s[^;]*,\s*(\d+)\s*;")
+_SHARED = r"(?:\b__shared__\b|\.shared\b|\balignas\b|\b__align__\b)[^;{{}}]*?(?<![\w.>])"
+_SHR = re.compile(r"shr\.\w+\s[^;]*,\s*(\d+)\s*")
+_REGISTER = re.compile(r"%\w+")
+_MOST_TRACED = 8  # instructions of PTX from a descriptor back to the shift of its address
 _LITERAL = re.compile(r"\d+[uUlL]*")
 # names of addresses, not of amounts in units of 16 bytes
 _ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I)
@@ -22,14 +24,15 @@ _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 def find_wrong_shift(text: str, value: SymbolicInt, low: int, spans: Sequence[Span]) -> Iterator[Pitfall]:
     """Yield a pitfall where an address is shifted by an amount other than 4; spans: of the start."""
-    piece = _find_start_piece(value, low)
-    if piece is None or piece.shift in (0, FIELD_SHIFT) or value.plain is not None:
+    piece = min((piece for piece in value.pieces if low <= piece.low < low + FIELD_BITS), default=None, key=_get_low)
+    amount = piece.shift - piece.low + low if piece is not None else 0  # of the bits that are not 0 by alignment
+    if piece is None or amount <= 0 or amount == FIELD_SHIFT or value.plain is not None:
         return
     if not any(factor == 1 and _is_shared_array(text, name) for name, factor in piece.source.terms):
         return
-    message = f"The start address is shifted right by {piece.shift}, not by {FIELD_SHIFT}: the field counts 16 bytes."
-    places = [span for span in spans if _is_amount(text, span, piece.shift)]
-    places += [match.span(1) for span in spans for match in _SHR.finditer(text, *span) if int(match[1]) == piece.shift]
+    message = f"The start address is shifted right by {amount}, not by {FIELD_SHIFT}: the field counts 16 bytes."
+    places = [span for span in spans if _is_amount(text, span, amount)]
+    places += [shift for span in spans[:1] if (shift := _find_shift(text, span, amount)) is not None]
     for span in places[:1] or spans[:1]:
         yield Pitfall("not_shifted", message, span)
 
@@ -47,6 +50,22 @@ def _is_amount(text: str, span: Span, amount: int) -> bool:
     digits = text[slice(*span)]
     shifts = text[max(0, span[0] - 8) : span[0]].rstrip(" (").endswith((">>", ">>="))
     return shifts and _LITERAL.fullmatch(digits) is not None and int(digits.rstrip("uUlL")) == amount
+
+
+def _find_shift(text: str, span: Span, amount: int) -> Span | None:
+    """Return the amount of the shr in PTX from whose result instructions compute a register, None if there is none."""
+    pending = [span]
+    for _ in range(_MOST_TRACED):
+        if not pending:
+            break
+        start, past = pending.pop(0)
+        match = _SHR.fullmatch(text, start, past)
+        if match is not None and int(match[1]) == amount:
+            return match.span(1)
+        for name in dict.fromkeys(_REGISTER.findall(text, start, past)[1:]):
+            written = re.compile(rf"(?<![\w.])[a-z]\w*\.[\w.:]+\s+{re.escape(name)}\s*,[^;]*").finditer(text, 0, start)
+            pending += [found.span() for found in written][-1:]
+    return None
 
 
 def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
@@ -83,6 +102,10 @@ def _has_wide_start(value: SymbolicInt, low: int) -> bool:
     if not value.const >> 32 and all(piece.low < 32 for piece in value.pieces):
         return False  # any word with a bit set
     return any(piece.low == low and piece.end > 40 for piece in value.pieces)
+
+
+def _get_low(piece: SymbolBits) -> int:
+    return piece.low
 
 
 def _find_start_piece(value: SymbolicInt, low: int) -> SymbolBits | None:
