@@ -52,6 +52,10 @@ __global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float*
 )
 
 
+BARRIER = "__syncthreads();\n    for (int kk"
+LONGER = "half As[BM * PITCH]", "half As[BM * PITCH + 8]"
+
+
 def list_found(text: str) -> list[tuple[str, str]]:
     """Return (code, its line) of each mistake of the order."""
     report = check_thread_order(text, {})
@@ -224,6 +228,23 @@ def test_a_part_of_the_tile_that_no_warp_reads() -> None:
 def test_two_copies_into_the_same_bytes() -> None:
     text = STAGED.replace("smem_addr(&Bs[stage]", "smem_addr(&As[stage]")
     assert [code for code, _ in list_found(text)] == ["stores_overlap"]
+
+
+OTHER = "*reinterpret_cast<uint4*>(&As[{}]) = *reinterpret_cast<const uint4*>(&B[(blockIdx.x * BN + r) * K + k0 + c]);"
+COPY_A = "*reinterpret_cast<uint4*>(&As[r * PITCH + c]) ="
+AGAIN = f"for (int i = {{}}; i < 256; i += 128) {{{{ int r = i / 4, c = i % 4 * 8; {{}} }}}}\n    {BARRIER}"
+
+
+@for_each(
+    ("changes", "codes"),
+    [
+        (((COPY_A, OTHER.format("r * PITCH + c") + COPY_A),), []),  # the thread itself stores the right one last
+        (((BARRIER, AGAIN.format("127 - tid", OTHER.format("r * PITCH + c"))),), ["stores_overlap"]),
+        (((BARRIER, AGAIN.format("127 - tid", OTHER.format("BM * PITCH"))), LONGER), []),  # where nothing reads
+    ],
+)
+def test_only_what_another_thread_stored_is_lost(changes: tuple[tuple[str, str], ...], codes: list[str]) -> None:
+    assert list_codes(plant(*changes, text=PADDED)) == codes
 
 
 def test_a_size_may_be_that_of_the_buffer() -> None:

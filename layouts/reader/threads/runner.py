@@ -39,7 +39,7 @@ from lanescope.reader.threads.memory.storage import (
     make_open_data,
     spread_coefficient,
 )
-from lanescope.reader.threads.memory.store_conflicts import note_clash, note_misaligned, report_second_store
+from lanescope.reader.threads.memory.store_conflicts import find_lost_bytes, note_clash, note_misaligned
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
@@ -88,6 +88,7 @@ class KernelRunner:
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
         self.sums: dict[object, int] = {}  # the number of a sum of described products, by the result or address of D
+        self.starts: dict[int, str] = {}  # by the number of a sum: what it begins with instead of 0
         self.unit_records: dict[tuple[int, int], int] = {}  # by record and bits: the record that counts these
         self.sides: dict[int, Any] = {}  # by the id of a product: what its D is made of
         self.origins: dict[Any, Any] = {}  # by the registers of an operand: where its elements come from
@@ -100,7 +101,7 @@ class KernelRunner:
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.open_loads = False  # whether an address in global memory that is loaded is not known
-        self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
+        self.clashes: list[tuple[Span, int, int, int]] = []  # stores of which two threads write one byte, and its place
         self.indices: dict[str, list[Ints]] = {}  # by the matrix of computed elements: which of them are stored
         self.named: dict[int, tuple[Any, ...]] = {}  # by the id of an expression: the names in it
         self.values: dict[LaterValue, Any] = {}  # constants that were evaluated
@@ -201,10 +202,11 @@ class KernelRunner:
         note_clash(self, places, data, site)
         if self.order is not None:
             near = self.find_order_site(site)
-            report_second_store(self, places, data, step if step is not None and near == site else near)
+            lost = find_lost_bytes(self, self.order, places, data)
             if copied:
                 self.order.copy = (*self.calls, site)
             self.order.store_bytes(self._make_access(places, data.size, self.mask, site), copied)
+            self.order.note_lost(lost, step if step is not None and near == site else near)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
         if self.barriers is not None:
             self.barriers.note_store(places, data, self.mask, site)

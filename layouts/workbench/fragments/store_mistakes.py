@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.results import CheckFinding
 
 
 def find_clashes(run: KernelRunner) -> Iterator[CheckFinding]:
-    """Yield the stores of a kernel with which two threads store different elements in the same bytes."""
-    for site, first, second in run.clashes if run.products or run.descriptors else ():
+    """Yield the stores with which two threads store different elements in the same bytes, as far as these are read."""
+    clashes = run.clashes if run.products or run.descriptors else ()
+    read = find_read_bytes(run) if clashes else run.nobody
+    for site, first, second, place in clashes:
+        if not read[place]:  # such as a place for elements out of range
+            continue
         message = f"Threads {first} and {second} store different elements in the same bytes: rows of the tile overlap."
         yield CheckFinding("stores_overlap", message, site)
 

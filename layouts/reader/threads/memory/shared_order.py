@@ -22,11 +22,10 @@ _PLAIN = -1  # group of a store that is not asynchronous
 class OrderMistake:
     """A read or a store that is too early.
 
-    kind: stored_twice, commit_missing, wait_missing, wait_short, barrier_missing or
-    refill_early; span: where the operation has to
-    be inserted or changed; pending: the groups that the last wait may leave; store: what may store to the wrong
-    stage; copy: of commit_missing, the calls around the last copy in no group, outermost first, and the copy; first:
-    whether no group was committed before.
+    kind: stored_twice, commit_missing, wait_missing, wait_short, barrier_missing or refill_early; span: where the
+    operation has to be inserted or changed; pending: the groups that the last wait may leave; store: what may store to
+    the wrong stage; copy: of commit_missing, the calls around the last copy in no group, outermost first, and the copy;
+    first: whether no group was committed before.
     """
 
     kind: str
@@ -96,6 +95,7 @@ class SharedOrder:
         self.meetings = 1  # of warps or threads, counted from 1
         self.fresh: Ints = np.zeros(SHARED_BYTES, np.int64)  # of an unread byte: the meetings before its last store
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
+        self.contested = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of a store over what another thread stored
         self.sites: list[Span] = []
         self.site_numbers: dict[Span, int] = {}
         self.reads = 0
@@ -200,15 +200,22 @@ class SharedOrder:
         self.lapped[places] = np.where(self.unread[places] & copied, 1 + self._number_site(site), 0)
         self.unread[places] = True
         self.fresh[places] = self.meetings
+        self.contested[places] = 0
 
-    def find_unread(self, places: Ints) -> Mask:
-        """Return which bytes were stored after threads last met and are not read since."""
-        found: Mask = (self.fresh[places] == self.meetings) & (self.writer[places] != _NOBODY)
+    def find_unread(self, places: Ints, lanes: Ints) -> Mask:
+        """Return which bytes were stored since threads last met, and not read, by another thread than that of `lanes`,
+        or by a copy that may be running: its own later store need not be the last one.
+        """
+        writer, group = self.writer[places], self.group[places]
+        known = writer != _NOBODY
+        running = (group != _PLAIN) & (group >= self.done[np.where(known, writer, 0)])
+        found: Mask = known & (self.fresh[places] == self.meetings) & ((writer != lanes) | running)
         return found
 
-    def report_second_store(self, site: Span) -> None:
-        """End the run at a store over other elements that nothing has read."""
-        self._report("stored_twice", site)
+    def note_lost(self, places: Ints, site: Span) -> None:
+        """Note bytes where a store has replaced elements of another thread: a mistake if something reads them."""
+        if places.size:
+            self.contested[places] = 1 + self._number_site(site)
 
     def read_bytes(self, access: SharedAccess) -> None:
         """Follow a read of each thread. Of a read in parts, by a descriptor, the end is not followed."""
@@ -217,6 +224,8 @@ class SharedOrder:
         if places is None:
             return
         writer, group = self.writer[places], self.group[places]
+        if contested := int(self.contested[places].max()):
+            self._report("stored_twice", self.sites[contested - 1])
         known, copied = writer != _NOBODY, group != _PLAIN
         owner = np.where(known, writer, 0)
         if not self.lost:

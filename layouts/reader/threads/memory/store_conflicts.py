@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.reader.threads.memory.shared_order import SharedOrder
 from lanescope.reader.threads.memory.storage import SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 _MOST_CLASHES = 8
+_MOST_LOST = 64  # bytes of one store that are compared with what was there
 
 
 def note_misaligned(run: KernelRunner, places: Ints, size: int, site: Span) -> None:
@@ -36,30 +38,27 @@ def note_clash(run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> 
     away = int(places[second] - places[first])
     known = all(n > 1 and _is_loaded(run, int(n)) for n in (data.record[first, away], data.record[second, 0]))
     if known and _find_origin(run, data, first, away) != _find_origin(run, data, second, 0):
-        run.clashes.append((site, first, second))
+        run.clashes.append((site, first, second, int(places[second])))
 
 
-def report_second_store(run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
-    """Report a store of elements of global memory over others that nothing has read."""
+def find_lost_bytes(run: KernelRunner, order: SharedOrder, places: Ints, data: DataBytes) -> Ints:
+    """Return the bytes where a store puts elements of global memory over others that another thread has stored without
+    a barrier since: which one is lost is not certain.
+    """
     lanes = np.flatnonzero(run.mask)
     first = places[lanes]
-    if (
-        run.order is None
-        or run.assumed
-        or not lanes.size
-        or not data.size
-        or first.min() < 0
-        or first.max() >= SHARED_BYTES
-    ):
-        return
-    old = run.shared.record[first]
-    unread = run.order.find_unread(first) & (old > 1) & (data.record[lanes, 0] > 1)
-    for lane, place in zip(lanes[unread][:1], first[unread][:1], strict=True):
-        shared, cell = run.shared, slice(int(place), int(place) + 1)
-        before = DataBytes(*(part[None, cell] for part in (shared.record, shared.thread, shared.byte)))
-        loaded = all(_is_loaded(run, int(n)) for n in (before.record[0, 0], data.record[lane, 0]))
-        if loaded and _find_origin(run, before, 0, 0) != _find_origin(run, data, int(lane), 0):
-            run.order.report_second_store(site)
+    if run.assumed or not lanes.size or not data.size or first.min() < 0 or first.max() >= SHARED_BYTES:
+        return np.zeros(0, np.int64)
+    shared, new = run.shared, data.record[lanes, 0]
+    unread = order.find_unread(first, lanes) & (shared.record[first] > 1) & (new > 1)
+    before = DataBytes(*(part[first, None] for part in (shared.record, shared.thread, shared.byte)))
+    lost = [
+        int(first[n])
+        for n in np.flatnonzero(unread)[:_MOST_LOST].tolist()
+        if all(_is_loaded(run, int(record)) for record in (before.record[n, 0], new[n]))
+        and _find_origin(run, before, n, 0) != _find_origin(run, data, int(lanes[n]), 0)
+    ]
+    return np.array(lost, np.int64)
 
 
 def _is_loaded(run: KernelRunner, record: int) -> bool:
