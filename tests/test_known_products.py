@@ -51,6 +51,9 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "leading dimensions": (("int K)", "int K, int ldb)"), ("(col + g) * K", "(col + g) * ldb")),
     "a stride of a batch": (("int K)", "int K, int stride_a)"), ("blockIdx.z * M * K", "blockIdx.z * stride_a")),
     "a bias": (("sa[r] * sb[n] * d[i]", "d[i] + sb[n]"),),
+    "zeros by memset": (("int d[4] = {};", "int d[4]; memset(d, 0, sizeof(d));"),),
+    "zeros by std::fill_n": (("int d[4] = {};", "int d[4]; std::fill_n(d, 4, 0);"),),
+    "zeros of a class": (("int d[4] = {};", "struct Sums { int d[4] = {}; } sums; int (&d)[4] = sums.d;"),),
     "scales of 128 rows": (("sa[r]", "sa[r / 128]"),),
     "exchanged blocks": (("blockIdx.y * 32", "blockIdx.x * 32"), ("blockIdx.x * 8", "blockIdx.y * 8")),
     "K split over blocks": (
@@ -77,6 +80,12 @@ OPEN = {
     ),
     "a register that nothing sets": (("i < 4; ++i) x", "i < 3; ++i) x"), "nothing sets this register of A", "a[3]"),
     "a register of unknown value": (("multiply(d, x", "x[1] = hash(k);\n    multiply(d, x"), "is known of", "a[1]"),
+    "accumulators that memset sets in part": (("d[4] = {};", "d[4]; memset(d, 0, 8);"), "nothing is known", "asm"),
+    "accumulators that std::fill sets to 1": (("d[4] = {};", "d[4]; std::fill(d, d + 4, 1);"), "other than 0", "asm"),
+    "an accumulator of 1": (("d[4] = {}", "d[4] = {0, 1}"), "numbers other than 0", "asm"),
+    "accumulators from memory": (("d[4] = {};", "d[4]; for (int& x : d) x = A[g];"), "elements of A", "asm"),
+    "accumulators of another function": (("d[4] = {};", "d[4]; begin(d);"), "values that are not known", "asm"),
+    "one accumulator that is set again": (("multiply(d", "d[3] = 0;\n    multiply(d"), "several products", "asm"),
     "a row of unknown place": (("c[r * N", "c[hash(r) * N"), "where it is stored", "c[hash"),
 }
 
@@ -173,6 +182,20 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
     assert not check_whole(KERNEL).open
     [point] = check_whole(KERNEL.replace("blockIdx.y * 32", "blockIdx.y * 64")).open
     assert "all of its tiles" in point.message
+
+
+@for_each(
+    ("start", "why"),
+    [
+        ("{}", None),
+        ("{1.f}", "numbers other than 0"),
+        ("{}; memset(d, 255, 8)", "numbers other than 0"),
+        ("{}; d[31] = A[0]", "elements of A"),
+    ],
+)
+def test_sums_of_wgmma_begin_with_0(start: str, why: str | None) -> None:
+    open_ = judge_known_products(plant(("d[32] = {}", f"d[32] = {start}"), text=GROUPS), {}, (), {"gemm"}).open
+    assert [one.message.rpartition(" adds to ")[2] for one in open_] == ([f"{why}."] if why else [])
 
 
 # certain mistakes -----------------------------------------------------------------------------------------------------

@@ -106,8 +106,8 @@ class FragmentLister:
                 return _explain_operand(self.run, at, "b" if a is not None else "a")
             sites, loads = (at_a[0], at_b[0]), (at_a[1], at_b[1])
             found.append(KnownProduct(a, b, at.span, at.calls, at.turns, sites, loads))
-            if at.adds_unset:
-                return OpenPart("nothing is known to have written the registers that this product adds to", at.span)
+            if at.start:
+                return OpenPart(f"this product adds to {at.start}", at.span)
             at = at.adds
         return tuple(found)
 
@@ -132,7 +132,9 @@ class FragmentLister:
         for (total, group), of_sum in uses.items():
             if total in last:
                 bits, warps = of_sum[0].seen.bits, range(WARPGROUP * group, WARPGROUP * (group + 1))
-                yield _Sum(last[total], of_sum[0].opcode, bits, warps, _pair_reads(self.run, of_sum))
+                start = self.run.starts.get(total)
+                begun = OpenPart(f"this product adds to {start}", of_sum[0].span) if start else None
+                yield _Sum(last[total], of_sum[0].opcode, bits, warps, begun or _pair_reads(self.run, of_sum))
 
 
 def _pair_reads(run: KernelRunner, uses: Sequence[DescriptorUse]) -> tuple[KnownProduct, ...] | OpenPart:

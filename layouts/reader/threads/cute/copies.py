@@ -14,6 +14,7 @@ from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
 from lanescope.reader.threads.instructions.matrix_loads import load_matrices
+from lanescope.reader.threads.language.numbers import make_number
 from lanescope.reader.threads.language.values import load_place, store_place
 from lanescope.reader.threads.memory.storage import LocalMemory, make_open_data, spread_coefficient
 
@@ -243,6 +244,8 @@ def _clear(call: CuteCall) -> None:
     if not isinstance(tensor, CuteTensor) or tensor.base is None:
         return
     _note_sums(call, None, tensor)
+    value = call.values[1] if call.values[1:] else make_number(0)
+    value = make_number(value) if isinstance(value, int) else value
     indices = list_indices(tensor.layout)
     if tensor.space == "shared" and (run.assumed or indices is None):
         return  # padding, which the tiles inside do not have
@@ -255,7 +258,7 @@ def _clear(call: CuteCall) -> None:
         if place.space == "shared":
             run.store_shared(place.offset, make_open_data(run.threads, place.type.size), call.node.span)
         else:
-            store_place(run, place, None, call.node.span)
+            store_place(run, place, value, call.node.span)
 
 
 def _add_scaled(call: CuteCall) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
@@ -14,8 +14,8 @@ from lanescope.reader.threads.cute.tiled import ThreadSlice
 from lanescope.reader.threads.instructions.matrix_loads import make_use
 from lanescope.reader.threads.language.values import load_place
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
-from lanescope.reader.threads.memory.results import find_added, make_results
-from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, join_data, make_open_data
+from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
+from lanescope.reader.threads.memory.storage import ZERO, DataBytes, LocalMemory, join_data, make_open_data
 from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def _record_product(
     offset = result.offset.known if result is not None and result.offset is not None else None
     memory = result.array if result is not None and isinstance(result.array, LocalMemory) else None
     home = (memory, offset) if memory is not None and offset is not None else None
+    unset = home is not None and any(value is None for value in added) and _is_unset(run, *c)
     use = MmaUse(
         opcode,
         site,
@@ -122,13 +123,28 @@ def _record_product(
         run.mask.copy(),
         (*run.turns, *turn),
         home,
-        home is not None and any(value is None for value in added) and _is_unset(run, *c),
+        unset,
+        start=describe_start(run, list(_find_starts(run, added, *c)), unset),
         adds=find_added(run, added[0]),
         broken=run.shared.broken,
         ends=tuple(run.ends),
     )
     run.products.append(use)
     return use
+
+
+def _find_starts(run: KernelRunner, added: Sequence[Any], tensor: CuteTensor, indices: Sequence[int]) -> Iterator[Any]:
+    """Yield the values of the registers of C, of which some may be several numbers of 0."""
+    for value, group in zip(added, join_runs(indices, _count_elements(tensor)), strict=True):
+        yield ZERO if value is None and all(_is_zero(run, tensor, n) for n in group) else value
+
+
+def _is_zero(run: KernelRunner, tensor: CuteTensor, index: int) -> bool:
+    place = get_element(run, tensor, index)
+    offset = place.offset.known if place is not None and place.offset is not None else None
+    if place is None or offset is None or not isinstance(place.array, LocalMemory):
+        return False
+    return place.array.is_zero(offset, place.type.size)
 
 
 def _count_elements(tensor: CuteTensor) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,22 @@ from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import trace_site
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import load_place, store_place
-from lanescope.reader.threads.memory.storage import Ints, LocalMemory, Mask, Pointer, spread_number
+from lanescope.reader.threads.memory.results import describe_start
+from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
+    ZERO,
+    Ints,
+    LocalMemory,
+    Mask,
+    Pointer,
+    spread_number,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _LITERALS = {"true": 1, "false": 0}
+_FLOAT = re.compile(r"0[fFdD][0-9a-fA-F]+")
 _parse_number = lru_cache(maxsize=1024)(parse_immediate)
 
 
@@ -92,6 +102,8 @@ class AsmCode:
         immediate = _parse_number(token)
         if immediate is not None:
             return make_uniform(immediate, LONG)
+        if _FLOAT.fullmatch(token):
+            return CONSTANT if token[2:].strip("0") else ZERO
         return self.registers.get(token) or read_register(self.run, token)
 
     def find_string(self, number: int) -> str:
@@ -118,6 +130,22 @@ class AsmCode:
         offset = None if place.array.valued else place.offset.known
         find = place.array.is_partly_unset if partly else place.array.is_unset
         return offset is not None and find(offset, place.type.size)
+
+    def describe_start(self, tokens: Sequence[str]) -> str:
+        """Describe what registers of C hold, if they are neither 0 nor D of one product; "" if they are."""
+        values = [self._find_start(token) for token in tokens]
+        unset = any(value is None and self.is_unset(token) for value, token in zip(values, tokens, strict=True))
+        return describe_start(self.run, values, unset)
+
+    def _find_start(self, token: str) -> Any:
+        """Return the value of a register of C, which may be several numbers of 0 in local memory."""
+        value = self.get_value(token)
+        n = self.find_number(token) if value is None else None
+        place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
+        if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
+            return value
+        offset = place.offset.known
+        return ZERO if offset is not None and place.array.is_zero(offset, place.type.size) else None
 
     def get_address(self, token: str) -> Any:
         """Return the address in brackets, with the offset added."""

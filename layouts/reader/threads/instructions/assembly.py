@@ -218,6 +218,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 result,
                 any(code.is_unset(register) for register in unknown),
                 any(code.is_unset(register, partly=True) for register in unknown),
+                start=code.describe_start(added),
                 adds=find_added(run, code.get_value(added[0])) if added else None,
                 broken=run.shared.broken,
                 ids=tuple(_list_scale_ids(code, opcode, operands)),

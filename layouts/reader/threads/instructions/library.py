@@ -26,14 +26,24 @@ from lanescope.reader.threads.language.numbers import (
 from lanescope.reader.threads.language.packing import permute_bytes
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
-from lanescope.reader.threads.language.values import convert_value, load_place
-from lanescope.reader.threads.memory.results import CONSTANT, Reduction, shuffle_value, store_result
-from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, Pointer, join_data
+from lanescope.reader.threads.language.values import convert_value, fill_zeros, load_place, store_place
+from lanescope.reader.threads.memory.results import Reduction, shuffle_value, store_result
+from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
+    ZERO,
+    DataBytes,
+    FloatConstant,
+    LocalMemory,
+    Pointer,
+    is_zero,
+    join_data,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 NOT_HERE = object()
+_MOST_FILLED = 1024  # items of an array that a call fills
 _TO_SHARED = re.compile(
     r"__cvta_generic_to_shared|__nvvm_get_smem_pointer|cast_smem_ptr_to_uint|get_smem_pointer|smem_ptr_to_u\w*"
 )
@@ -139,7 +149,7 @@ def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
 
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value, size = run.evaluate(node.arguments[0], scope), 4 if "2float" in name else 2
-    if value is CONSTANT or isinstance(value, Reduction):
+    if isinstance(value, FloatConstant | Reduction):
         return value
     value = make_elements(run, value, 4) if isinstance(value, BitWord) else value
     return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (1, 2, 4, 8) else None
@@ -158,8 +168,10 @@ def _permute_bytes(run: KernelRunner, name: str, node: tree.Call, scope: Scope) 
 
 def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     parts = [run.evaluate(argument, scope) for argument in node.arguments]
-    if parts and name.startswith("make_") and all(isinstance(part, ThreadNumber) for part in parts):
+    if parts and name.startswith("make_") and all(isinstance(part, ThreadNumber | FloatConstant) for part in parts):
         return _make_vector(find_builtin(name.removeprefix("make_")), parts)
+    if parts and all(isinstance(part, FloatConstant) for part in parts):
+        return ZERO if all(map(is_zero, parts)) else CONSTANT
     if not parts or not all(isinstance(part, DataBytes) for part in parts):
         return None
     if "floats2" in name:
@@ -181,7 +193,7 @@ def _spread_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     """Return both halves of a half2: one element twice, or two floats."""
     value = run.evaluate(node.arguments[0], scope)
     if not isinstance(value, DataBytes):
-        return value if value is CONSTANT or isinstance(value, Reduction) else None
+        return value if isinstance(value, FloatConstant | Reduction) else None
     if "22float2" in name:
         return join_data([value.cut_bytes(n, 2).resize_element(4) for n in (0, 2)]) if value.size == 4 else None
     return join_data([value.resize_element(2)] * 2)
@@ -206,6 +218,31 @@ def _call_shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
     return shuffle_value(run, name.removeprefix("__shfl_").removesuffix("sync").strip("_"), value, away, wide)
 
 
+def _call_fill(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Follow memset, std::fill and std::fill_n of a thread's own memory."""
+    target, second, third = values = [run.evaluate(argument, scope) for argument in node.arguments[:3]]
+    if not isinstance(target, Pointer) or target.space != "local" or target.type.pointer:
+        return forget_targets(run, values, name)
+    kind: SizedType = target.type
+    is_bytes = name.endswith("memset")
+    last = second if name == "fill" else None
+    away = add_numbers(last.offset, target.offset, -1) if isinstance(last, Pointer) else third if is_bytes else second
+    count = away.known if isinstance(away, ThreadNumber) else None
+    size = 1 if not is_bytes and last is None else kind.size
+    value = second if is_bytes else third
+    open_ = kind.scope is not None and not is_zero(value)
+    if open_ or count is None or count % size or not 0 <= count // size <= _MOST_FILLED:
+        return forget_targets(run, [target], name)
+    value = value if not is_bytes or is_zero(value) else None if kind.integer else CONSTANT
+    for n in range(count // size):
+        item = target.find_part(n * kind.size, kind)
+        if is_zero(value):
+            fill_zeros(run, item, node.span)
+        else:
+            store_place(run, item, value, node.span)
+    return None
+
+
 def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Copy bytes from global to shared memory; when those of a pipeline of several threads arrive is not followed."""
     counted = node.arguments[2]
@@ -227,6 +264,7 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
 
 _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
     # names, the arguments that a call has at least
+    (re.compile(r"(?:__builtin_)?memset|fill(?:_n)?"), 3, _call_fill),
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),

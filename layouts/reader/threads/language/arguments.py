@@ -15,8 +15,7 @@ from lanescope.reader.threads.language.places import evaluate_operand, find_plac
 from lanescope.reader.threads.language.program import LaterValue, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value, store_place
-from lanescope.reader.threads.memory.results import CONSTANT
-from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, Mask, Pointer
+from lanescope.reader.threads.memory.storage import CONSTANT, DataBytes, LocalMemory, Mask, Pointer
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

@@ -13,8 +13,15 @@ import numpy as np
 
 from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_uniform, multiply_numbers
-from lanescope.reader.threads.memory.results import CONSTANT, keep_result
-from lanescope.reader.threads.memory.storage import OPEN, DataBytes, LoadRecord, join_data, make_open_data
+from lanescope.reader.threads.memory.results import keep_result
+from lanescope.reader.threads.memory.storage import (
+    OPEN,
+    DataBytes,
+    FloatConstant,
+    LoadRecord,
+    join_data,
+    make_open_data,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -150,7 +157,7 @@ def _combine_loads(run: KernelRunner, *operands: Any, size: int = 4) -> DataByte
     """
     found: list[DataBytes] = []
     for value in operands:
-        if value is not CONSTANT and not isinstance(value, DataBytes | BitWord | ThreadNumber):
+        if not isinstance(value, FloatConstant | DataBytes | BitWord | ThreadNumber):
             return None
         data = make_elements(run, value, size) if isinstance(value, BitWord) else value
         if isinstance(data, DataBytes):

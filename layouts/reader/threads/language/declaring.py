@@ -20,7 +20,7 @@ from lanescope.reader.threads.language.overload_choice import choose_overload
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import DEFAULTS, FunctionSet, Scope, StructSet
 from lanescope.reader.threads.language.types import VOID, SizedType, make_pointer_type
-from lanescope.reader.threads.language.values import store_place
+from lanescope.reader.threads.language.values import fill_zeros, split_vector, store_place
 from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _allocate_local(
     scope.names[declaration.name] = place
     if item_type.scope is not None and not dims and _start_object(run, place, declaration, value, scope):
         return
-    if dims and isinstance(initial, tree.ItemList):
+    if isinstance(initial, tree.ItemList) and (dims or (value is None and item_type.scope is None)):
         fill_list(run, place, initial, scope)
     elif valued and not dims:
         mask = run.mask
@@ -153,6 +153,10 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
         return True
     if isinstance(functions, FunctionSet) or len(arguments) > len(place.type.members):
         return False
+    defaults = {declaration.name for declaration in place.type.scope.names.get(DEFAULTS, ())}
+    for member in place.type.members[len(arguments) :]:
+        if member.name not in defaults:
+            fill_zeros(run, home.names[member.name], declaration.span)
     for member, expression in zip(place.type.members, arguments, strict=False):
         target = home.names[member.name]
         if isinstance(expression, tree.ItemList) and member.dims:
@@ -167,7 +171,11 @@ def _set_defaults(run: KernelRunner, place: Pointer) -> None:
     home = make_member_scope(place)
     for declaration in place.type.scope.names.get(DEFAULTS, ()):
         member = home.names.get(declaration.name)
-        if isinstance(member, Pointer) and not declaration.static and not member.dims:
+        if not isinstance(member, Pointer) or declaration.static:
+            continue
+        if member.dims and isinstance(declaration.value, tree.ItemList):
+            fill_list(run, member, declaration.value, home)
+        elif not member.dims:
             store_place(run, member, run.evaluate(declaration.value, home), declaration.span)
 
 
@@ -192,7 +200,9 @@ def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.C
     bind_parameters(run, constructor, call, scope, inner)
     for name, arguments in constructor.starts:
         member = home.names.get(name)
-        if isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
+        if isinstance(member, Pointer) and not arguments:
+            fill_zeros(run, member, call.span)
+        elif isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
             store_place(run, member, run.evaluate(arguments[0], inner), call.span)
     run.run_function(constructor.body, inner, call.span)
 
@@ -206,7 +216,11 @@ def make_member_scope(base: Pointer) -> Scope:
 
 
 def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
-    """Write the items of a braced list into an array of one dimension."""
+    """Write the items of a braced list into an array or a vector, and 0 into the rest (ISO C++20: [dcl.init.aggr])."""
+    fill_zeros(run, place, initial.span)
+    place = split_vector(place)
+    if not any(isinstance(item, tree.ItemList) for _, item in initial.items):  # inner braces may be left out
+        place = replace(place, dims=(prod(place.dims),))
     dims = place.dims[1:]
     step = place.type.size * prod(dims)
     for n, (_, expression) in enumerate(initial.items):

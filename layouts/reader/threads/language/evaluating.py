@@ -16,6 +16,7 @@ from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import read_variable
 from lanescope.reader.threads.language import calling
 from lanescope.reader.threads.language.bit_words import compute_elements
+from lanescope.reader.threads.language.declaring import fill_list
 from lanescope.reader.threads.language.index_elements import number_element
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
@@ -39,8 +40,17 @@ from lanescope.reader.threads.language.places import DIMS, evaluate_operand, fin
 from lanescope.reader.threads.language.program import FunctionSet, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import cast_value, load_place, store_place
-from lanescope.reader.threads.memory.results import CONSTANT, Reduction, is_result, keep_result
-from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, Pointer, join_data, merge_values
+from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result
+from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
+    ZERO,
+    DataBytes,
+    FloatConstant,
+    LocalMemory,
+    Pointer,
+    join_data,
+    merge_values,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -68,7 +78,10 @@ def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope)
 
 
 def _evaluate_real(run: KernelRunner, node: tree.RealLiteral, scope: Scope) -> Any:
-    return CONSTANT
+    try:
+        return CONSTANT if float(node.text.rstrip("fFlL")) else ZERO
+    except ValueError:  # hexadecimal, or a literal operator
+        return CONSTANT
 
 
 def _evaluate_opaque(run: KernelRunner, node: tree.OpaqueExpression, scope: Scope) -> Any:
@@ -180,6 +193,8 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
     if yes is other:
         return yes
+    if isinstance(yes, FloatConstant) and isinstance(other, FloatConstant):
+        return CONSTANT
     if isinstance(yes, Pointer):
         return _keep_inside(run, node, yes, other, scope)
     return _keep_element(run, yes, other)
@@ -187,7 +202,7 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
 
 def _keep_element(run: KernelRunner, yes: Any, no: Any) -> Any:
     """Return what an open choice between an element of D and a constant, or several elements, depends on."""
-    known = is_result(no) and (yes is CONSTANT or isinstance(yes, Reduction) or is_result(yes))
+    known = is_result(no) and (isinstance(yes, FloatConstant | Reduction) or is_result(yes))
     return keep_result(run, yes, no) if known else None
 
 
@@ -295,6 +310,10 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
     if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
         place.array.note_assignment((node.value, scope), bool(node.op))
+    listed = node.value if value is None and not node.op else None
+    if isinstance(listed, tree.ItemList) and isinstance(place, Pointer) and place.space == "local":
+        fill_list(run, place, listed, scope)
+        return None
     value = number_element(run, node, value, place, scope)
     store_place(run, place, value, node.target.span)
     return value

@@ -20,8 +20,14 @@ from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_n
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.memory.results import CONSTANT
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory, Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import (
+    DataBytes,
+    FloatConstant,
+    Ints,
+    LocalMemory,
+    Pointer,
+    spread_coefficient,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -59,7 +65,7 @@ def number_element(run: KernelRunner, node: tree.Assignment, value: Any, place: 
     """Return the element that an assignment computes from two indices and stores to shared memory, else its value."""
     if not isinstance(place, Pointer) or place.space != "shared":
         return value
-    computed = value is None or value is CONSTANT or isinstance(value, ThreadNumber)
+    computed = value is None or isinstance(value, FloatConstant | ThreadNumber)
     element = _find_element(run, node, place.type, scope) if computed else None
     return value if element is None else element
 
@@ -136,7 +142,7 @@ def _find_index(run: KernelRunner, node: tree.Name | tree.Member, scope: Scope) 
         value = run.evaluate(node, scope)
         return _Index(f"threadIdx.{node.name}", node.name, value if isinstance(value, ThreadNumber) else None)
     place = resolve_path(run, node.path, scope)
-    if isinstance(place, ThreadNumber) or place is CONSTANT:
+    if isinstance(place, ThreadNumber | FloatConstant):
         return None
     memory = place.array if isinstance(place, Pointer) and not place.dims and not place.type.pointer else None
     if not isinstance(memory, LocalMemory):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.threads.language.bit_fields import extract_field, insert_field, is_word, read_word
@@ -17,9 +18,12 @@ from lanescope.reader.threads.language.numbers import (
     make_uniform,
 )
 from lanescope.reader.threads.language.types import VOID, SizedType
-from lanescope.reader.threads.memory.results import CONSTANT, is_result, store_result
+from lanescope.reader.threads.memory.results import is_result, store_result
 from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
+    ZERO,
     DataBytes,
+    FloatConstant,
     LocalMemory,
     Mask,
     Pointer,
@@ -127,7 +131,7 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int,
         return
     converted = convert_value(run, value, kind)
     if (
-        converted is CONSTANT
+        isinstance(converted, FloatConstant)
         and (run.masked or not every_owner)
         and is_result(old := memory.read_value(offset, kind.size))
     ):
@@ -135,6 +139,28 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int,
     if kind.field[1]:
         converted = insert_field(memory, offset, converted, kind)
     memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
+
+
+def split_vector(place: Pointer) -> Pointer:
+    """Return the components of a vector, such as float4, as an array; any other place as it is."""
+    kind: SizedType = place.type
+    if place.dims or not kind.vector:
+        return place
+    return replace(place, type=SizedType(f"{kind.name}.x", kind.vector), dims=(kind.size // kind.vector,))
+
+
+def fill_zeros(run: KernelRunner, place: Pointer, site: tuple[int, int]) -> None:
+    """Write 0 to all of a place in local memory: each item, member or component of it."""
+    place = split_vector(place)
+    kind: SizedType = place.type
+    if place.dims:
+        items = [place.find_part(n * kind.size, kind) for n in range(prod(place.dims))]
+    else:
+        items = [place.find_part(member.offset, member.type, member.dims) for member in kind.members]
+    for item in items:
+        fill_zeros(run, item, site)
+    if not items:
+        store_place(run, place, make_uniform(0), site)
 
 
 def _copy_struct(place: Pointer, value: Any, offset: int, mask: Mask | None) -> None:
@@ -174,7 +200,7 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
                 return value
             to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
             return run.turn_counts.keep_argument(value, convert_number(value, to))
-        return CONSTANT if not kind.pointer else None
+        return None if kind.pointer else ZERO if value.known == 0 else CONSTANT
     if isinstance(value, BitWord):
         return _convert_word(run, value, kind)
     if isinstance(value, DataBytes):

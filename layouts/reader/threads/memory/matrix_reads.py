@@ -47,9 +47,12 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
     except LayoutError:
         return
     transposes = find_transposes(instruction, operands, in_registers)
-    value = code.get_value(split_operands(operands[0].strip("{} "))[0])
+    outputs = split_operands(operands[0].strip("{} "))
+    value = code.get_value(outputs[0])
     before = int(value.record[code.run.mask.argmax(), 0]) if isinstance(value, DataBytes) else 0
+    begins = before not in code.run.sums and _adds(code, operands[3])
     total = _find_sum(code, operands[3], before, -len(code.run.results) - 1)
+    code.run.starts[total] = code.describe_start(outputs) if begins else code.run.starts.get(total, "")
     for name in ("b",) if in_registers else ("a", "b"):
         token = operands[2] if name == "b" else operands[1]
         turn = _get_known(code.get_value(transposes[name])) if name in transposes else 0
@@ -69,10 +72,15 @@ def _find_sum(code: AsmCode, adds: str, before: object, after: object) -> int:
 
     adds: the operand that says so; before, after: the values or the address of D.
     """
-    run, met = code.run, code.find_lanes(adds)
-    added = met is not None and bool(met[run.mask].all())
-    run.sums[after] = run.sums.get(before if added else None, len(run.descriptors) + 1)
+    run = code.run
+    run.sums[after] = run.sums.get(before if _adds(code, adds) else None, len(run.descriptors) + 1)
     return run.sums[after]
+
+
+def _adds(code: AsmCode, operand: str) -> bool:
+    """Return whether a product certainly adds to D in all running threads. operand: scale-d or enable-input-d."""
+    met = code.find_lanes(operand)
+    return met is not None and bool(met[code.run.mask].all())
 
 
 def _record_use(

@@ -64,6 +64,7 @@ class MmaUse:
     result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
     adds_unset: bool = False
     adds_partly: bool = False
+    start: str = ""  # what registers of C hold instead of 0 or D of the product before; "" if nothing else
     fragments: tuple[Span, ...] = ()  # of a wmma: the types of the fragments of A and B
     adds: MmaUse | None = None  # the product whose D is its C
     broken: str = ""  # why what was stored before is not known; "" if it is

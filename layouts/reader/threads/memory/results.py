@@ -17,7 +17,16 @@ from lanescope.ptx import catalog
 from lanescope.reader.threads.language.numbers import ThreadNumber, as_array, make_number
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, Pointer, make_open_data
+from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
+    OPEN,
+    DataBytes,
+    FloatConstant,
+    Ints,
+    Pointer,
+    is_zero,
+    make_open_data,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -26,7 +35,6 @@ MOST_RESULTS, MOST_STORES = 8000, 4000
 MOST_REDUCED = 1 << 12  # elements of D that a value depends on
 _REGISTER_BYTES = 4
 find_instruction = lru_cache(maxsize=256)(catalog.find_instruction)
-CONSTANT = object()  # a floating-point number that depends on no element
 
 
 @value_class(frozen=True, slots=True, eq=False)
@@ -59,11 +67,35 @@ def _place_result(threads: int, size: int, number: int) -> tuple[Ints, Ints]:
 
 
 def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
-    """Return the mma that has made a register of C; None if none or several have."""
-    first = int(value.record[0, 0]) if isinstance(value, DataBytes) and value.size else 0
-    if first >= 0 or not (value.record == first).all():
-        return None
-    return run.results[-first - 1].use
+    """Return the mma that has made a register of C in the running threads; None if none or several have."""
+    record = _find_record(run, value)
+    return run.results[-record - 1].use if record < 0 else None
+
+
+def _find_record(run: KernelRunner, value: Any) -> int:
+    """Return the record of a register's bytes in the running threads; OPEN if they have several or none."""
+    records = value.record[run.mask] if isinstance(value, DataBytes) else np.zeros((0, 0), np.int64)
+    first = int(records[0, 0]) if records.size else OPEN
+    return first if (records == first).all() else OPEN
+
+
+def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> str:
+    """Describe what registers of C hold, if they are neither 0 nor D of one product; "" if they are.
+
+    registers: their values; unset: whether nothing has written one of them.
+    """
+    values = [value for value in registers if not is_zero(value)]
+    records = {_find_record(run, value) for value in values}
+    if not values or (len(values) == len(registers) and len(records) == 1 and min(records) < 0):
+        return ""
+    if unset:
+        return "registers that nothing is known to have written"
+    if min(records) < 0:
+        return "registers of several products, or of other values"
+    if all(isinstance(value, FloatConstant | ThreadNumber) for value in values):
+        return "numbers other than 0"
+    array = run.records[max(records)].array if min(records) > OPEN else ""
+    return f"elements of {array}" if array else "values that are not known"
 
 
 def is_result(value: Any) -> bool:
@@ -79,7 +111,7 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
     found = [value for value in operands if is_result(value)]
     reductions = [value for value in operands if isinstance(value, Reduction)]
     others = [one for value in operands if not is_result(value) for one in _list_parts(value)]
-    if operands and all(value is CONSTANT for value in operands):
+    if operands and all(isinstance(value, FloatConstant) for value in operands):
         return CONSTANT
     if not found:
         return _join_reductions(reductions) or _combine_elements(run, others)

@@ -115,7 +115,20 @@ def join_data(parts: list[DataBytes]) -> DataBytes:
     return DataBytes(record, thread, byte)
 
 
-Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
+@dataclass(frozen=True, slots=True)
+class FloatConstant:
+    """A floating-point number that depends on no element. zero: whether it is certainly 0."""
+
+    zero: bool = False
+
+
+CONSTANT, ZERO = FloatConstant(), FloatConstant(True)
+Value = Any  # ThreadNumber, DataBytes, FloatConstant, Pointer, a type, a lambda, or None
+
+
+def is_zero(value: Value) -> bool:
+    """Return whether a value is certainly 0 in all threads."""
+    return value == ZERO if isinstance(value, FloatConstant) else isinstance(value, ThreadNumber) and value.known == 0
 
 
 @dataclass(slots=True)
@@ -207,6 +220,13 @@ class LocalMemory:
         written = {byte for start, (_, width) in self.cells.items() for byte in range(start, start + width)}
         return 0 < len(written.intersection(range(offset, offset + size))) < size
 
+    def is_zero(self, offset: int, size: int) -> bool:
+        """Return whether all bytes of a value are certainly 0."""
+        every = ((start, start + width, value) for start, (value, width) in self.cells.items())
+        near = [one for one in every if one[0] < offset + size and offset < one[1]]
+        covered = {byte for start, past, _ in near for byte in range(start, past)}
+        return covered.issuperset(range(offset, offset + size)) and all(is_zero(value) for *_, value in near)
+
     def forget_values(self) -> None:
         """Make all values unknown."""
         self.forgotten = True
@@ -224,7 +244,7 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
         return DataBytes(*(a if a is b else np.where(mask[:, None], a, b) for a, b in both))
     if isinstance(new, DataBytes):
         return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
-    return None
+    return CONSTANT if isinstance(new, FloatConstant) and isinstance(old, FloatConstant) else None
 
 
 @dataclass(slots=True, eq=False)

@@ -73,7 +73,7 @@ class BoxMove:
 class TileProduct:
     """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
     before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
-    tensor memory; mask is then of the threads of four warps, one for each row of D.
+    tensor memory; mask is then of the threads of four warps, one for each row of D; start: see MmaUse.
     """
 
     event: int
@@ -85,6 +85,7 @@ class TileProduct:
     sites: dict[str, Span]
     calls: tuple[Span, ...]
     in_memory: bool = False
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +292,10 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
     if found is None:
         return False
     words, views, sites = found
-    result, before = _find_result(code, operands[3], outputs)
+    result, before, start = _find_result(code, operands[3], outputs)
     again = result < len(run.results)
     event, mask, calls = len(trace.events) - 1, run.mask.copy(), tuple(run.calls)
-    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls))
+    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls, start=start))
     if again:
         code.written.update(n for n in (code.find_number(outputs[n]) for n in (0, -1)) if n is not None)
     return again
@@ -320,8 +321,10 @@ def _note_tensor_tile(code: AsmCode, event: TensorEvent, operands: Sequence[str]
     trace.products.append(TileProduct(number, result, rows, words, views, None, sites, calls, True))
 
 
-def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None]:
-    """Return (the number of a product's result, what its first register of D held before if that is another one)."""
+def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None, str]:
+    """Return (the number of a product's result, what its first register of D held before if that is another one, what
+    its registers hold instead of 0).
+    """
     run, scale = code.run, code.get_value(scale_d)
     if not isinstance(scale, ThreadNumber) or scale.const is None:
         raise TraceLostError
@@ -329,12 +332,13 @@ def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[i
     if len(scales) > 1:
         raise TraceLostError
     if scales == {False}:
-        return len(run.results), None
+        return len(run.results), None, ""
     first, last = (code.get_value(outputs[n]) for n in (0, -1))
     record = _find_record(run, first)
     if record < 0 and record == _find_record(run, last):
-        return -record - 1, None
-    return len(run.results), first if isinstance(first, DataBytes) else None
+        return -record - 1, None, ""
+    start = code.describe_start([outputs[0], outputs[-1]])
+    return len(run.results), first if isinstance(first, DataBytes) else None, start
 
 
 def _read_operands(
