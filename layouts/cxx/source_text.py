@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -15,6 +15,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PASTED = re.compile(r"\s*##\s*")
+_JOINED = re.compile(r"([A-Za-z_]\w*)\s*##")  # the first part of a name that a macro joins
 _BRACKETS = {opening: re.compile(rf"[{re.escape(opening + closing)}]") for opening, closing in CLOSING.items()}
 
 
@@ -70,6 +71,23 @@ def list_macros(text: str) -> tuple[tuple[str, str], ...]:
     (('N', ' 4'), ('F', '(x) x'))
     """
     return tuple((macro[1], macro[2]) for macro in MACRO.finditer(text))
+
+
+def list_reached(body: str, named: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a text, and those of the functions and macros that it names, one through another. named: (name, text).
+
+    >>> list(list_reached("f();", [("f", "g##h();"), ("g1", "1"), ("h", "2"), ("i", "3")]))
+    ['f();', 'g##h();', '1', '2']
+    """
+    texts: dict[str, list[str]] = {}
+    for name, text in named:
+        texts.setdefault(name, []).append(text)
+    waiting = [body]
+    for reached in waiting:
+        yield reached
+        words, pasted = set(_WORD.findall(reached)), tuple(_JOINED.findall(reached))
+        for name in [name for name in texts if name in words or (pasted and name.startswith(pasted))]:
+            waiting += texts.pop(name)
 
 
 def expand_macro(text: str, name: str, arguments: str) -> str:

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from lanescope.cute.algebra import make_layout
+from lanescope.cxx.source_text import list_macros, list_reached
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -31,6 +32,7 @@ from lanescope.reader.threads.language.program import (
     FunctionSet,
     LaterValue,
     Scope,
+    StructSet,
     enter_definitions,
     parse_expression,
     parse_program,
@@ -243,9 +245,18 @@ class _Program:
 
     def _set_grid(self, runner: KernelRunner, host: KernelRunner, launch: KernelLaunch, enclosing: Scope) -> None:
         """Set the grid of a launch for a kernel that requires one; others have a block for every tile."""
-        sizes = read_sizes(host, parse_expression(launch.grid), enclosing) if _REQUIRED_GRID.search(self.text) else None
+        requires = any(map(_REQUIRED_GRID.search, self._list_reached(runner.kernel)))
+        sizes = read_sizes(host, parse_expression(launch.grid), enclosing) if requires else None
         x, y, z = (*(sizes or ()), 1, 1, 1)[:3]
         runner.grid = (x, y, z) if sizes else runner.grid
+
+    def _list_reached(self, kernel: str) -> Iterator[str]:
+        """Yield the texts of a kernel, and of the functions, classes and macros that it names, one through another."""
+        found = self.scope.names.items()
+        spans = [(name, f.span) for name, one in found if isinstance(one, FunctionSet) for f in one.functions]
+        spans += [(name, s.span) for name, one in found if isinstance(one, StructSet) for s in one.definitions]
+        named = [(name, self.text[slice(*span)]) for name, span in spans]
+        return list_reached(kernel, (*named, *list_macros(self.text)))
 
     def _find_cluster(
         self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope

@@ -46,7 +46,7 @@ def find_async_mistake(run: KernelRunner, kernel: str) -> Pitfall | None:
     found = follower.found or follower.find_last_mistake()
     if found is not None and found.code not in _FOLLOWING:
         return found
-    of_sums = find_sum_mistake(list(follower.sums.values()), trace.asynchronous.extents, run.text)
+    of_sums = find_sum_mistake(list(follower.sums.values()), trace.asynchronous.extents, run.text, run.kernel)
     if found is None or (of_sums is not None and of_sums.code != SLICES_LEFT):
         return of_sums or _find_excess(run, trace, follower, kernel)
     return found

@@ -13,7 +13,12 @@ import numpy as np
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, split_coordinates
 from lanescope.reader.threads.memory.storage import Ints
-from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.function_texts import (
+    blank_text,
+    find_enclosing_function,
+    find_functions,
+    list_reached_texts,
+)
 from lanescope.workbench.text.loop_texts import list_loops_at
 
 SLICES_LEFT = "k_slices_left"
@@ -70,11 +75,11 @@ class _Side:
 
 
 def find_sum_mistake(
-    sums: Sequence[Sequence[MadeSum]], extents: Mapping[Span, tuple[int, ...]], text: str
+    sums: Sequence[Sequence[MadeSum]], extents: Mapping[Span, tuple[int, ...]], text: str, kernel: str
 ) -> Pitfall | None:
     """Return the first mistake in the sums of D.
 
-    sums: of each agent, in order; extents: the sizes of the tensor of each TMA atom.
+    sums: of each agent, in order; extents: the sizes of the tensor of each TMA atom; kernel: the name of the kernel.
     """
     found: list[tuple[_Side, _Side]] = []
     for of_agent in sums:
@@ -92,7 +97,7 @@ def find_sum_mistake(
             if mistake is not None:
                 return mistake
             found.append((sides[0], sides[1]))
-    return _find_left(sums[0][-1].tiles[-1].step, found, extents, text) if found else None
+    return _find_left(sums[0][-1].tiles[-1].step, found, extents, text, kernel) if found else None
 
 
 def _is_exchanged(tile: AddedTile) -> bool:
@@ -177,11 +182,17 @@ def _describe_repeated(tile: AddedTile, side: _Side, number: int, operand: str) 
 
 
 def _find_left(
-    last: AsyncStep, sides: Sequence[tuple[_Side, _Side]], extents: Mapping[Span, tuple[int, ...]], text: str
+    last: AsyncStep,
+    sides: Sequence[tuple[_Side, _Side]],
+    extents: Mapping[Span, tuple[int, ...]],
+    text: str,
+    kernel: str,
 ) -> Pitfall | None:
     """Return the finding of slices that no product takes. last: a product of a sum."""
     blank = blank_text(text)
-    if "gridDim" in blank or "blockIdx.z" in blank:  # other blocks may take them
+    functions = find_functions(blank)
+    reached = (body for one in functions if one.name == kernel for body in list_reached_texts(blank, functions, one))
+    if any("gridDim" in body or "blockIdx.z" in body for body in reached):  # other blocks may take them
         return None
     (a, _), *_ = sides
     extent = extents.get(a.sources[0].atom, ())

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lanescope.cxx.source_text import list_macros
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.block_sizes import LAUNCHED, THREADS_OPEN
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
 
 Span = tuple[int, int]
 OperandKey = tuple[Span, tuple[Span, ...], str]  # the statement of a product, the calls around it, and a or b
@@ -41,7 +40,6 @@ _GEMM = re.compile(r"\bgemm\s*\(")
 _MOST_CALL = 60  # characters of a call that is quoted
 _OPCODE = re.compile(r"\bmma\.[\w.:]+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_PASTED = re.compile(r"([A-Za-z_]\w*)\s*##")  # the first part of a name that a macro joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,7 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
     functions = find_functions(blank)
     kernels = [function for function in functions if function.kernel]
     for kernel in kernels:
-        gap = _find_gap(list(_list_reached(text, blank, functions, kernel)), bool(_WARP_ATOM.search(blank)))
+        gap = _find_gap(list(list_reached_texts(text, functions, kernel)), bool(_WARP_ATOM.search(blank)))
         if gap is not None:
             yield CheckedKernel(kernel.name, _find_name(blank, kernel.name, kernel.body[0]), gap)
     if not kernels and "asm" in text:
@@ -254,20 +252,3 @@ def _find_name(blank: str, name: str, body: int) -> Span:
     """Return where a function's name is before its body, or where it is given to the macro that makes the function."""
     places = [found.span() for found in re.finditer(rf"\b{re.escape(name)}\b", blank)]
     return next((place for place in reversed(places) if place[0] < body), (*places, (body, body + 1))[0])
-
-
-def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kernel: FunctionText) -> Iterator[str]:
-    """Yield the texts of a kernel, and of the functions and macros that it names, one through another."""
-    named: dict[str, list[str]] = {}
-    for function in functions:
-        named.setdefault(function.name, []).append(text[slice(*function.body)])
-    for name, rest in list_macros(text):
-        named.setdefault(name, []).append(rest)
-    waiting, seen = [text[slice(*kernel.body)]], {kernel.name}
-    for body in waiting:
-        yield body
-        words, pasted = set(_WORD.findall(body)), tuple(_PASTED.findall(body))
-        reached = {name for name in named if name in words or (pasted and name.startswith(pasted))}
-        for name in reached - seen:
-            seen.add(name)
-            waiting += named[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,6 +14,8 @@ from lanescope.cxx.source_text import (
     find_closing,
     is_kernel_head,
     list_argument_spans,
+    list_macros,
+    list_reached,
     read_statement_head,
     split_arguments,
 )
@@ -54,6 +56,12 @@ def find_functions(blank: str) -> tuple[FunctionText, ...]:
     made = tuple(_list_made_kernels(blank))
     patterns = {kernel.body[0] for kernel in made} | {_find_body(blank, macro)[0] for macro in _list_heads(blank)}
     return (*made, *(function for function in _list_functions(blank) if function.body[0] not in patterns))
+
+
+def list_reached_texts(text: str, functions: Iterable[FunctionText], kernel: FunctionText) -> Iterator[str]:
+    """Yield the texts of a kernel, and of the functions and macros that it names, one through another."""
+    named = ((one.name, text[slice(*one.body)]) for one in functions if one.name != kernel.name)
+    return list_reached(text[slice(*kernel.body)], (*named, *list_macros(text)))
 
 
 def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionText | None:
