@@ -67,9 +67,13 @@ def _place_result(threads: int, size: int, number: int) -> tuple[Ints, Ints]:
 
 
 def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
-    """Return the mma that has made a register of C in the running threads; None if none or several have."""
-    record = _find_record(run, value)
-    return run.results[-record - 1].use if record < 0 else None
+    """Return the mma that has made a register of C; None if none or several have, also of threads that do not run: a
+    run executes one branch to its end before the other, so that sums of some warps are not followed.
+    """
+    first = int(value.record[0, 0]) if isinstance(value, DataBytes) and value.size else 0
+    if first >= 0 or not (value.record == first).all():
+        return None
+    return run.results[-first - 1].use
 
 
 def _find_record(run: KernelRunner, value: Any) -> int:
