@@ -25,7 +25,6 @@ from lanescope.reader.threads.memory.records import (
     MmaUse,
     ProductResult,
     ResultStore,
-    StoredFragment,
 )
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import (
@@ -94,7 +93,6 @@ class KernelRunner:
         self.origins: dict[Any, Any] = {}  # by the registers of an operand: where its elements come from
         self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin
         self.outputs: list[ResultStore] = []
-        self.stored_fragments: dict[Span, StoredFragment] = {}  # the first of each place
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
@@ -125,6 +123,7 @@ class KernelRunner:
         self.kernel = ""  # its name
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
+        self.update: Any = None  # of the elements of a wmma fragment, while one is computed
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
         self.folded = False  # whether each lane runs another iteration of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too

@@ -171,13 +171,6 @@ def _list_results(run: KernelRunner, sizes: ProductSizes) -> Iterator[_Matrix]:
                 starts = _list_starts(store.offset.terms.items(), size, store.size)
                 yield _Matrix("d", store.array, size, dimensions[0], product, starts=starts)
                 break
-    for stored in run.stored_fragments.values():
-        size = _find_lines([], ["*".join(names) for names in stored.pitch.terms])
-        if size:
-            dimensions = "nm" if stored.by_rows else "mn"
-            sizes.add_limits(dimensions, _list_tokens(stored.offset.terms, size))
-            starts = _list_starts(stored.offset.terms.items(), size, stored.size)
-            yield _Matrix("d", stored.array, size, dimensions[0], id(stored.memory), starts=starts)
 
 
 def _list_moving(run: KernelRunner, store: ResultStore, lanes: Ints, fixed: Ints) -> list[str]:
@@ -373,9 +366,7 @@ def _find_place(run: KernelRunner, matrix: _Matrix) -> Span:
 
 def _list_sites(run: KernelRunner, matrix: _Matrix) -> Iterator[Place]:
     """Yield the first address that a matrix is accessed by with its pitch, and the calls around it."""
-    stored = [(one.array, one.site) for one in run.outputs]
-    stored += [(one.array, one.site) for one in run.stored_fragments.values()]
-    stores: list[Place] = [(site, ()) for array, site in stored if array == matrix.array]
+    stores: list[Place] = [(one.site, ()) for one in run.outputs if one.array == matrix.array]
     loaded = (load for load in run.records if load.array == matrix.array and load.site != (0, 0))
     loads = [(load.site, load.calls) for load in loaded if any(matrix.size in names for names in load.offset.terms)]
     yield from (stores if matrix.operand == "d" else loads)[:1]

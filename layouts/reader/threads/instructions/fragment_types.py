@@ -2,34 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Operand
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
+from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 
-FRAGMENT_BYTES = 1024  # apart: more than any fragment has
+FRAGMENT_BYTES, REGISTER_BYTES = 1024, 4  # FRAGMENT_BYTES: more than any fragment has
+_HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_BFLOAT = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 _OPCODES = {  # by the element type, and the K of the wmma
-    ("half", 16): "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-    ("__half", 16): "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-    ("__nv_bfloat16", 16): "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-    ("nv_bfloat16", 16): "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    ("half", 16): _HALF,
+    ("__half", 16): _HALF,
+    ("__nv_bfloat16", 16): _BFLOAT,
+    ("nv_bfloat16", 16): _BFLOAT,
+    ("tf32", 8): "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
     ("signed char", 16): "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32",
     ("char", 16): "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32",
     ("unsigned char", 16): "mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32",
 }
+_SIZES = ((16, 16), (32, 8))  # M and N of those that are several mma
+_ROWS, _COLUMNS = 16, 8  # of an mma
+_LETTERS = {"matrix_a": "a", "matrix_b": "b", "accumulator": "d"}
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentShape:
-    """A type of fragment: matrix_a, matrix_b or accumulator, its mma, and the layout; span: of the type."""
+    """A type of fragment: matrix_a, matrix_b or accumulator, the mma of its matrices, "" if it is not several mma, the
+    layout, and where the type is.
+
+    rows, columns: of D.
+    """
 
     use: str
     opcode: str
     layout: str
     span: tuple[int, int]
+    rows: int
+    columns: int
+
+    @property
+    def operand(self) -> Operand:
+        """What it is in an mma."""
+        return catalog.find(self.opcode).operand(_LETTERS[self.use])
+
+    @property
+    def registers(self) -> int:
+        """The registers of each mma."""
+        return self.operand.registers
+
+    @property
+    def count(self) -> int:
+        """All registers."""
+        return self.registers * len(list(self.list_parts()))
+
+    def list_parts(self) -> Iterator[tuple[int, int]]:
+        """Yield the first row and column of each mma in the fragment."""
+        for row in range(0, _ROWS if self.use == "matrix_b" else self.rows, _ROWS):
+            for column in range(0, _COLUMNS if self.use == "matrix_a" else self.columns, _COLUMNS):
+                yield row, column
 
 
 def list_arguments(type_: tree.Type) -> Sequence[tree.Expression]:
@@ -38,18 +74,22 @@ def list_arguments(type_: tree.Type) -> Sequence[tree.Expression]:
 
 
 def make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | None:
-    """Return the type of a fragment, followed if it is one of 16×16×16; None for any other type.
+    """Return the type of a fragment, followed if it is one of several mma; None for any other type.
 
     values: of its template arguments.
     """
     if len(values) < 5:
         return None
     words = [_get_word(argument) for argument in list_arguments(type_)]
-    sizes = [size.known if isinstance(size, ThreadNumber) else None for size in values[1:4]]
+    m, n, k = (size.known if isinstance(size, ThreadNumber) else None for size in values[1:4])
     name = values[4].name if isinstance(values[4], SizedType) else words[4]
-    opcode = _OPCODES.get((name, 16), "") if sizes == [16, 16, 16] else ""
+    opcode = _OPCODES.get((name, k), "") if words[0] != "accumulator" else _HALF
     layout = words[5] if len(words) > 5 else ""
-    return SizedType("fragment", FRAGMENT_BYTES, target=FragmentShape(words[0], opcode, layout, type_.span))
+    followed = opcode and (m, n) in _SIZES and words[0] in _LETTERS
+    shape = FragmentShape(words[0], opcode if followed else "", layout, type_.span, m or 0, n or 0)
+    scope = Scope(None)
+    scope.names["num_elements"] = make_number(shape.count if followed else 0)
+    return SizedType("fragment", FRAGMENT_BYTES, target=shape, scope=scope)
 
 
 def _get_word(node: tree.Expression) -> str:

@@ -11,7 +11,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers import library_barriers
 from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline
 from lanescope.reader.threads.cute.copies import forget_tensors
-from lanescope.reader.threads.instructions.wmma_calls import call_load_matrix, call_mma, store_matrix
+from lanescope.reader.threads.instructions.wmma_calls import call_load_matrix, call_mma, fill_fragment, store_matrix
 from lanescope.reader.threads.language.bit_words import BitWord, compute_elements, make_elements
 from lanescope.reader.threads.language.numbers import (
     LONG,
@@ -271,7 +271,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_MATH, 1, _call_math),
     (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
     (re.compile("__byte_perm"), 3, _permute_bytes),
-    (re.compile("move|forward"), 1, _pass_value),
+    (re.compile("move|forward|__float_to_tf32"), 1, _pass_value),
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),
     (_TO_BOTH, 1, _spread_half),
@@ -283,7 +283,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (re.compile("load_matrix_sync"), 3, call_load_matrix),
     (re.compile("mma_sync"), 4, call_mma),
     (re.compile("store_matrix_sync"), 4, store_matrix),
-    (re.compile("fill_fragment"), 2, _ignore_call),
+    (re.compile("fill_fragment"), 2, fill_fragment),
 )
 _HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
 

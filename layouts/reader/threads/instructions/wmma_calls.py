@@ -1,25 +1,28 @@
-"""Fragments of nvcuda::wmma: the elements that load_matrix_sync takes, and the products of mma_sync.
+"""Fragments of nvcuda::wmma: the elements that load_matrix_sync takes, the products of mma_sync, and stores of D.
 
 Which lane holds an element of a wmma fragment is not specified. The elements are followed as in the mma of the same
-matrices: a wmma of 16×16×16 is two mma of m16n8k16 (CUDA C++ Programming Guide 13.0, "Warp Matrix Functions").
+matrices: a wmma of 16×16×16 is two mma of m16n8k16 (CUDA C++ Programming Guide 13.0, "Warp Matrix Functions"). Elements
+that code takes out of a fragment one by one, or puts into it, are not known, unless it does the same with all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.instructions.fragment_types import FRAGMENT_BYTES, FragmentShape
+from lanescope.reader.threads.instructions.fragment_types import REGISTER_BYTES, FragmentShape
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_number, multiply_numbers
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.memory.records import MmaUse, RegisterUse, Span, StoredFragment
+from lanescope.reader.threads.language.values import store_place
+from lanescope.reader.threads.memory.records import MmaUse, RegisterUse, Span
+from lanescope.reader.threads.memory.results import CONSTANT, find_added, make_results
 from lanescope.reader.threads.memory.storage import (
     SHARED_BYTES,
     DataBytes,
@@ -35,122 +38,240 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedFragment:
-    """The registers that a fragment has in the mma of its matrices: of A once, of B for each 8 columns."""
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A fragment of a kernel: where its registers are, in the order of the mma of its matrices."""
 
+    memory: LocalMemory
+    first: int
     shape: FragmentShape
-    registers: tuple[tuple[DataBytes, ...], ...]
-    site: Span
+
+    def list_values(self) -> list[Any]:
+        """Return its registers; of each None if it is not known."""
+        return [
+            self.memory.read_value(self.first + REGISTER_BYTES * n, REGISTER_BYTES) for n in range(self.shape.count)
+        ]
+
+    def write_values(self, run: KernelRunner, values: Sequence[Any] | None) -> None:
+        """Set its registers in the running threads, to unknown values by default."""
+        mask = None if run.mask is self.memory.owners or run.runs_everyone() else run.mask
+        for n in range(self.shape.count):
+            at = self.first + REGISTER_BYTES * n
+            self.memory.write_value(at, REGISTER_BYTES, values[n] if values is not None else None, mask)
+
+    def is_unset(self, part: int) -> bool:
+        """Return whether nothing has written the registers of one of its mma."""
+        size = REGISTER_BYTES * self.shape.registers
+        return self.memory.is_unset(self.first + size * part, size)
 
 
-def _find_fragment(run: KernelRunner, node: tree.Expression, scope: Scope) -> tuple[Pointer, FragmentShape, int] | None:
-    """Return (place, shape, offset) of a fragment; None if it is not known."""
+def _find_fragment(run: KernelRunner, node: tree.Expression, scope: Scope) -> Fragment | None:
+    """Return a fragment; None if it is not known. One that is an unknown item of an array may be any of them."""
     place = find_place(run, node, scope)
     shape = place.type.target if isinstance(place, Pointer) and isinstance(place.type, SizedType) else None
-    offset = place.offset.known if isinstance(place, Pointer) and place.offset is not None else None
-    if not isinstance(shape, FragmentShape) or offset is None or not isinstance(place.array, LocalMemory):
+    if not isinstance(shape, FragmentShape) or not isinstance(place.array, LocalMemory):
         return None
-    return place, shape, offset
+    first = place.offset.known if place.offset is not None else None
+    if first is None:
+        place.array.forget_values()
+    return Fragment(place.array, first, shape) if first is not None and shape.opcode else None
 
 
 def call_load_matrix(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
-    """Follow wmma::load_matrix_sync of A or B."""
-    found = _find_fragment(run, node.arguments[0], scope)
-    if found is None:
+    """Follow wmma::load_matrix_sync."""
+    fragment = _find_fragment(run, node.arguments[0], scope)
+    if fragment is None:
         return
-    place, shape, offset = found
     pointer, pitch = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
-    registers = None
-    if shape.opcode and shape.use in ("matrix_a", "matrix_b") and isinstance(pointer, Pointer):
-        registers = _load_registers(run, shape, pointer, pitch, node.span)
-    value = LoadedFragment(shape, registers, node.span) if registers else None
-    place.array.write_value(offset, FRAGMENT_BYTES, value, None)
+    by_rows = fragment.shape.layout == "row_major" if fragment.shape.layout else _is_by_rows(node.arguments[3:])
+    elements = _list_elements(run, fragment.shape, (pointer, pitch), by_rows)
+    fragment.write_values(run, _load_registers(run, fragment.shape, list(elements), node.span))
+
+
+def _is_by_rows(layout: Sequence[tree.Expression]) -> bool:
+    """Return whether a layout that is given with a pointer is mem_row_major."""
+    return any(getattr(argument, "last", "") == "mem_row_major" for argument in layout)
+
+
+def _list_elements(
+    run: KernelRunner, shape: FragmentShape, where: tuple[Any, Any], by_rows: bool
+) -> Iterator[Pointer | None]:
+    """Yield the place in memory of each element of a fragment, as its threads hold them; None if it is not known.
+
+    where: the pointer and the pitch that load_matrix_sync or store_matrix_sync is given.
+    """
+    pointer, pitch = where
+    row, column = (np.asarray(shape.operand.coords[axis], np.int64) for axis in ("row", "col"))
+    lanes = np.arange(run.threads) % 32
+    for down, right in shape.list_parts():
+        for element in range(row.shape[1]):
+            i, j = row[lanes, element] + down, column[lanes, element] + right
+            yield _move_pointer(pointer, pitch, (i, j) if by_rows else (j, i))
+
+
+def _move_pointer(pointer: Any, pitch: Any, at: tuple[Ints, Ints]) -> Pointer | None:
+    """Return the place of an element of each thread, of its line and place in the line."""
+    if not isinstance(pointer, Pointer) or not isinstance(pitch, ThreadNumber):
+        return None
+    away = add_numbers(multiply_numbers(make_number(at[0], LONG), pitch), make_number(at[1], LONG))
+    moved = add_numbers(pointer.offset, multiply_numbers(away, make_number(pointer.type.size, LONG)))
+    return replace(pointer, offset=moved, dims=()) if moved is not None else None
 
 
 def _load_registers(
-    run: KernelRunner, shape: FragmentShape, pointer: Pointer, pitch: Any, site: Span
-) -> tuple[tuple[DataBytes, ...], ...] | None:
-    try:
-        operand = catalog.find(shape.opcode).operand(shape.use[-1])
-    except LayoutError:
+    run: KernelRunner, shape: FragmentShape, places: Sequence[Pointer | None], site: Span
+) -> list[DataBytes] | None:
+    """Return the registers of a fragment of which each element is loaded; None if one is not known."""
+    elements = [_load_element(run, place, site) for place in places if place is not None]
+    known = [data for data in elements if data is not None]
+    size = shape.operand.container_bits // 8
+    if len(known) < len(places) or not known or (known[0].size != size and shape.use != "accumulator"):
         return None
-    if not isinstance(pitch, ThreadNumber) or pointer.type.size * 8 != operand.container_bits:
-        return None
-    row, column = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
-    result = []
-    for first in (0, 8) if shape.use == "matrix_b" else (0,):
-        lanes = np.arange(run.threads) % 32
-        elements = []
-        for element in range(row.shape[1]):
-            i, j = row[lanes, element], column[lanes, element]
-            j = j + first if shape.use == "matrix_b" else j
-            line, at = (i, j) if shape.layout == "row_major" else (j, i)
-            data = _load_element(run, pointer, pitch, (line, at), site)
-            if data is None:
-                return None
-            elements.append(data)
-        whole = join_data(elements)
-        cut = [whole.cut_bytes(4 * n, 4) for n in range(operand.registers)]
-        result.append(tuple(ReadBytes(part.record, part.thread, part.byte, (site,) * part.size) for part in cut))
-    return tuple(result)
+    whole = join_data([data.resize_element(size) for data in known])
+    cut = [whole.cut_bytes(REGISTER_BYTES * n, REGISTER_BYTES) for n in range(shape.count)]
+    return [ReadBytes(part.record, part.thread, part.byte, (site,) * part.size) for part in cut]
 
 
-def _load_element(
-    run: KernelRunner, pointer: Pointer, pitch: ThreadNumber, at: tuple[Ints, Ints], site: Span
-) -> DataBytes | None:
-    """Return one element of each thread: of its line and place in the line."""
-    size = pointer.type.size
-    away = add_numbers(multiply_numbers(make_number(at[0], LONG), pitch), make_number(at[1], LONG))
-    moved = add_numbers(pointer.offset, multiply_numbers(away, make_number(size, LONG)))
-    if moved is None or pointer.space not in ("shared", "global"):
+def _load_element(run: KernelRunner, place: Pointer, site: Span) -> DataBytes | None:
+    """Return one element of each thread."""
+    size = place.type.size
+    if place.space == "global":
+        return run.load_global(place.array, place.offset, size, site)
+    if place.space != "shared" or place.offset is None or place.offset.const is None:
         return None
-    if pointer.space == "global":
-        return run.load_global(pointer.array, moved, size, site)
-    if moved.const is None:
-        return None
-    places = spread_coefficient(moved.const, run.threads)
+    places = spread_coefficient(place.offset.const, run.threads)
     if places.min() < 0 or places.max() + size > SHARED_BYTES:
         return None
     return run.shared.load_bytes(places, size, run.mask)
 
 
+def fill_fragment(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Follow wmma::fill_fragment."""
+    fragment = _find_fragment(run, node.arguments[0], scope)
+    if fragment is not None:
+        fragment.write_values(run, [CONSTANT] * fragment.shape.count)
+
+
 def store_matrix(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
-    """Follow wmma::store_matrix_sync: no fragment changes; where D is in global memory is recorded."""
+    """Follow wmma::store_matrix_sync."""
     pointer, pitch = (run.evaluate(node.arguments[n], scope) for n in (0, 2))
-    found = _find_fragment(run, node.arguments[1], scope)
+    fragment = _find_fragment(run, node.arguments[1], scope)
     if not isinstance(pointer, Pointer):
         return
-    if pointer.space == "shared":
-        run.shared.broken = run.shared.broken or f"{name} writes it"
-    elif found is not None and isinstance(pitch, ThreadNumber) and isinstance(pointer.offset, ThreadNumber):
-        by_rows = getattr(node.arguments[3], "last", "") == "mem_row_major"
-        where = str(pointer.array), pointer.offset, pitch, by_rows, found[0].array, node.span, pointer.type.size
-        run.stored_fragments.setdefault(node.span, StoredFragment(*where))
+    if fragment is None:
+        if pointer.space == "shared":
+            run.shared.broken = run.shared.broken or f"{name} writes it"
+        return
+    values = fragment.list_values()
+    for place, value in zip(
+        _list_elements(run, fragment.shape, (pointer, pitch), _is_by_rows(node.arguments[3:])), values, strict=True
+    ):
+        store_place(run, place or replace(pointer, offset=None, dims=()), value, node.span)
 
 
 def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
-    """Follow wmma::mma_sync: one product for each 8 columns."""
-    result = _find_fragment(run, node.arguments[0], scope)
-    sides = [_find_fragment(run, argument, scope) for argument in node.arguments[1:3]]
-    if result is None or any(side is None for side in sides):
+    """Follow wmma::mma_sync: one product for each 16 rows and 8 columns."""
+    d, a, b, c = (_find_fragment(run, argument, scope) for argument in node.arguments[:4])
+    if d is None:
         return
-    a, b = (side[0].array.read_value(side[2], FRAGMENT_BYTES) for side in sides if side is not None)
-    if not isinstance(a, LoadedFragment) or not isinstance(b, LoadedFragment) or run.is_full:
+    if a is None or b is None or c is None or run.is_full or a.shape.opcode != b.shape.opcode:
+        d.write_values(run, None)
         return
-    place, _, offset = result
-    for n, registers in enumerate(b.registers):
+    of_a, of_b, of_c = (_split(one) for one in (a, b, c))
+    made: list[DataBytes] = []
+    for part, added in enumerate(of_c):
+        row, column = divmod(part, len(of_b))
         use = MmaUse(
             a.shape.opcode,
             node.span,
-            tuple(RegisterUse(data) for data in a.registers[0]),
-            tuple(RegisterUse(data) for data in registers),
+            *(
+                tuple(RegisterUse(one if isinstance(one, DataBytes) else None) for one in of)
+                for of in (of_a[row], of_b[column])
+            ),
             tuple(run.calls),
             run.mask.copy(),
             tuple(run.turns),
-            (place.array, offset + n),
+            (d.memory, d.first + REGISTER_BYTES * d.shape.registers * part),
+            c.is_unset(part),
+            adds=find_added(run, added[0]),
             fragments=(a.shape.span, b.shape.span),
             broken=run.shared.broken,
             ends=tuple(run.ends),
         )
         run.products.append(use)
+        made += make_results(run, a.shape.opcode, node.span, use, d.shape.registers)
+    d.write_values(run, made)
+
+
+def _split(fragment: Fragment) -> list[list[Any]]:
+    """Return the registers of each mma of a fragment."""
+    values, size = fragment.list_values(), fragment.shape.registers
+    return [values[first : first + size] for first in range(0, len(values), size)]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementUpdate:
+    """The same assignment to each element of a fragment, as far as it is run: for one register. index: the variable
+    that counts the elements; read: the registers that the value depends on.
+    """
+
+    index: str
+    register: int
+    read: list[Any] = field(default_factory=list)
+
+    def find_place(self, run: KernelRunner, node: tree.Index, scope: Scope) -> Pointer | None:
+        """Return the place of this register in the fragment that an expression takes an element of."""
+        fragment = _find_fragment(run, node.value.value, scope) if is_element(node) else None
+        if fragment is None or getattr(node.indices[0], "last", "") != self.index:
+            return None
+        if self.register >= fragment.shape.count:
+            return None
+        self.read.append(fragment.list_values()[self.register])
+        at = make_number(fragment.first + REGISTER_BYTES * self.register, LONG)
+        return Pointer("local", fragment.memory, at, SizedType("float", REGISTER_BYTES))
+
+
+def is_element(node: tree.Expression) -> TypeGuard[tree.Index]:
+    """Return whether an expression may be an element of a fragment, f.x[i]."""
+    return isinstance(node, tree.Index) and isinstance(node.value, tree.Member) and node.value.name == "x"
+
+
+def assign_elements(run: KernelRunner, node: tree.Assignment, scope: Scope) -> bool:
+    """Assign an element of a fragment, f.x[i] = …; return whether the target is one.
+
+    If the value depends on elements with the same index alone, all of them are computed so, whatever their places.
+    """
+    target = node.target
+    fragment = _find_fragment(run, target.value.value, scope) if is_element(target) else None
+    if fragment is None:
+        return False
+    value = node.value if not node.op else tree.Binary(node.op, target, node.value, span=node.span)
+    index = getattr(target.indices[0], "last", "")
+    alike = bool(index) and not _depends_on_place(run.text[slice(*node.value.span)], index)
+    values = [
+        _compute_register(run, value, ElementUpdate(index, n), scope) for n in range(fragment.shape.count * alike)
+    ]
+    fragment.write_values(run, values if values else None)
+    return True
+
+
+def _depends_on_place(text: str, index: str) -> bool:
+    """Return whether an expression may depend on which element it is for, but by elements of fragments."""
+    rest = re.sub(rf"(?:\w+(?:\s*\[[^\]]*\])*\s*\.\s*)+x\s*\[\s*{index}\s*\]", "", text)
+    return re.search(rf"\[|\bthreadIdx\b|\b{index}\b", rest) is not None
+
+
+def _compute_register(run: KernelRunner, value: tree.Expression, update: ElementUpdate, scope: Scope) -> Any:
+    """Return the value of a register; None if it depends on anything else than elements of fragments and constants."""
+    factors, outer, run.update = len(run.factors), run.update, update
+    result = run.evaluate(value, scope)
+    run.update = outer
+    others = (factor.factor for factor in run.factors[factors:])
+    if any(all(one is not other for one in update.read) for other in others):
+        del run.factors[factors:]
+        return None
+    return CONSTANT if isinstance(result, ThreadNumber) else result if result is CONSTANT else _fit(result)
+
+
+def _fit(value: Any) -> DataBytes | None:
+    return value if isinstance(value, DataBytes) and value.size == REGISTER_BYTES else None

@@ -14,6 +14,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import async_mma, bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import read_variable
+from lanescope.reader.threads.instructions.wmma_calls import assign_elements, is_element
 from lanescope.reader.threads.language import calling
 from lanescope.reader.threads.language.bit_words import compute_elements
 from lanescope.reader.threads.language.declaring import fill_list
@@ -299,6 +300,8 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     called = call_operator(run, word, (node.target,) if node.step else (node.target, node.value), node, scope)
     if called is not NOT_HERE:
         return called
+    if is_element(node.target) and assign_elements(run, node, scope):
+        return None
     place = find_place(run, node.target, scope)
     value = _evaluate_assigned(run, node.value, place, scope)
     if _assign_cute_value(run, node, value, scope):

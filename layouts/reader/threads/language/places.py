@@ -98,6 +98,8 @@ def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Po
 
 
 def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
+    if run.update is not None and (element := run.update.find_place(run, node, scope)) is not None:
+        return element
     pointer = evaluate_operand(run, node.value, scope, "[]")
     if isinstance(pointer, CuteTensor) and len(node.indices) == 1:
         return index_value(run, pointer, node, scope)

@@ -115,19 +115,6 @@ class FactorUse:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoredFragment:
-    """A store of a wmma accumulator to global memory: its lines are a pitch apart; memory: of the accumulator."""
-
-    array: str
-    offset: ThreadNumber
-    pitch: ThreadNumber
-    by_rows: bool
-    memory: LocalMemory
-    site: Span
-    size: int  # bytes of an element
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class DescriptorUse:
     """An operand that wgmma or tcgen05.mma reads through a descriptor.
 

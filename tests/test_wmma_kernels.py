@@ -1,0 +1,86 @@
+"""Fragments of wmma in kernels: D as a whole, the types that are followed, and elements that code takes one by one."""
+
+from __future__ import annotations
+
+from lanescope.workbench.products.known_products import ProductReport, judge_known_products
+from tests.cases import for_each
+from tests.checked import check_text, list_findings
+from tests.test_check_results import WMMA
+from tests.transfer_kernels import plant
+
+SUM = "for (int i = 0; i < 4; ++i) wmma::mma_sync(acc[i / 2][i % 2], fa[i / 2], fb[i % 2], acc[i / 2][i % 2]);"
+STORE = WMMA[WMMA.index("  for (int i = 0; i < 4; ++i)\n    wmma::store") : WMMA.index("}\nvoid run")]
+STAGED = """  __shared__ float sc[TM * TN];
+  for (int i = 0; i < 4; ++i)
+    wmma::store_matrix_sync(&sc[(wr + i / 2 * 16) * TN + wc + i % 2 * 16], acc[i / 2][i % 2], TN, wmma::mem_row_major);
+  __syncthreads();
+  for (int i = threadIdx.x; i < TM * TN; i += 128) C[(size_t)(m0 + i / TN) * N + n0 + i % TN] = 2.0f * sc[i];
+"""
+EACH = "for (int e = 0; e < {0}.num_elements; ++e) {0}.x[e] = "
+TF32 = (
+    WMMA.replace("16, 16, 16, half", "16, 16, 8, wmma::precision::tf32")
+    .replace("16, 16, 16, float", "16, 16, 8, float")
+    .replace("k < TK; k += 16", "k < TK; k += 8")
+    .replace("half", "float")
+    .replace("TK / 8", "TK / 4")
+    .replace("TN / 8", "TN / 4")
+    .replace("i / 4", "i / 8")
+    .replace("i % 4 * 8", "i % 8 * 4")
+    .replace("sb[i / 8 * LDB + i % 8 * 8]", "sb[i / 16 * LDB + i % 16 * 4]")
+    .replace("t * TK + i / 8) * N + n0 + i % 8 * 8", "t * TK + i / 16) * N + n0 + i % 16 * 4")
+    .replace("uint4", "float4")
+)
+KINDS: dict[str, tuple[tuple[str, str], ...] | None] = {
+    "half": (),
+    "tf32": None,
+    "in shared memory first": ((STORE, STAGED),),
+    "scaled": ((STORE, f"  for (auto& f : acc[0]) {EACH.format('f')}M * f.x[e];\n{STORE}"),),
+    "clamped": ((STORE, f"  for (auto& f : acc[1]) {EACH.format('f')}fmaxf(f.x[e], 0.0f);\n{STORE}"),),
+}
+
+
+def judge(*changes: tuple[str, str], text: str = WMMA) -> ProductReport:
+    return judge_known_products(plant(*changes, text=text), {}, (), {"gemm"})
+
+
+@for_each("kind", KINDS)
+def test_d_of_wmma_is_the_product(kind: str) -> None:
+    changes = KINDS[kind]
+    report = judge(text=TF32) if changes is None else judge(*changes)
+    assert not report.mistakes and not report.open
+
+
+@for_each(
+    ("change", "code", "place"),
+    [
+        (("t < K / TK;", "t < K / TK - 1;"), "k_slices_left", "t < K / TK - 1"),
+        (("i < TK * TN / 8", "i < TK * TN / 16"), "tile_not_filled", "i < TK * TN / 16"),
+    ],
+)
+def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, place: str) -> None:
+    [found] = judge(change).mistakes
+    text = plant(change, text=WMMA)
+    assert found.code == code and text[found.span[0] :].startswith(place)
+
+
+@for_each(
+    ("change", "why"),
+    [
+        (("m0 + wr + i / 2 * 16) * N", "m0 + wr + i / 2 * 16) * K"), "row and column"),
+        (("i % 2 * 16], acc", "i % 2 * 8], acc"), "row and column"),
+        ((SUM, SUM + " acc[0][0].x[0] = 0.0f;"), "where 128 of the elements"),
+        ((SUM, SUM + f" {EACH.format('acc[0][0]')}acc[0][0].x[e] + C[threadIdx.x];"), "where 128 of the elements"),
+        ((SUM, f"{EACH.format('fa[0]')}A[e];\n      {SUM}"), "known of this register"),
+        ((SUM, f"fa[0].x[0] = A[threadIdx.x];\n      {SUM}"), "known of this register"),
+    ],
+)
+def test_d_of_wmma_that_may_be_another_is_open(change: tuple[str, str], why: str) -> None:
+    report = judge(change)
+    assert not report.mistakes and [why in one.message for one in report.open] == [True]
+
+
+def test_tiles_of_tf32_are_verified() -> None:
+    assert not (report := check_text(TF32)).findings and [kernel.gap for kernel in report.kernels] == [""]
+    assert [code for code, _ in list_findings(plant(("wc + i * 16], LDB", "wc + i * 16], LDA"), text=TF32))] == [
+        "fragment_mismatch"
+    ]
