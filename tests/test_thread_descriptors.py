@@ -45,6 +45,14 @@ def test_both_operands_of_a_right_kernel_are_verified() -> None:
     assert (made.verified, made.findings) == (2, [])
 
 
+@for_each("pitch", ["K", "1024"])
+def test_rows_that_begin_at_different_k_of_half_a_tile_are_not_verified(pitch: str) -> None:
+    """Under the XOR of r % 4, rows 4 to 7 have the other half of K where the 128B swizzle reads the first half."""
+    half = RIGHT.replace("r % 8", "r % 4").replace("k < 4", "k < 2").replace("* K + k0", f"* {pitch} + k0")
+    made = check_thread_tiles(half, {})
+    assert (made.verified, made.findings) == (0, [])
+
+
 @for_each(
     ("old", "new", "code", "place"),
     take_sample(

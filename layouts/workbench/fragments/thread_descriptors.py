@@ -45,6 +45,9 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
                 yield CheckFinding(
                     "rows_repeated", _append_repeat(use), use.site, 1, changes=find_right_fields(run, use)
                 )
+        elif origin.has_uneven_starts and leaves_bytes_unread(run, use):
+            other = None
+            continue
         elif origin.k_order == tuple(range(origin.places[0].shape[1])):
             good.add(key)
         elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):

@@ -95,6 +95,18 @@ class FragmentOrigin:
         return bool(1 < _count_columns(rows) < rows.shape[1])
 
     @cached_property
+    def has_uneven_starts(self) -> bool:
+        """Whether rows begin at different K: they are not multiples of one pitch apart, although each has its own."""
+        along = np.stack([g[:, 0] - g[:, 0].min() for g, step in zip(self.places, self.k_step, strict=True) if step])
+        apart = [g[:, 0] - g[0, 0] for g, step in zip(self.places, self.k_step, strict=True) if not step]
+        if any(line.any() for line in apart):
+            own = _count_columns(np.stack(apart)) == along.shape[1]
+            rank = [int(np.linalg.matrix_rank(np.stack(lines))) for lines in (apart, [*apart, *along])]
+            return own and rank[0] < rank[1]
+        steps = np.diff(np.unique(along[0]))
+        return len(along) == 1 and bool(steps.size) and bool((along[0] % steps.min()).any())
+
+    @cached_property
     def repeats_rows(self) -> bool:
         """Whether any row occurs twice."""
         rows = np.stack([g[:, 0] for g in self.places])
