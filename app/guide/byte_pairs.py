@@ -36,14 +36,14 @@ def render_memory() -> str:
 def render_bytes() -> str:
     """Render the bytes of the program: rows of bytes."""
     head = ("row", *(f"byte {n}" for n in range(SHOWN)), "…")
-    return format_table(head, [(str(row), *_take_row(row, SHOWN), "…") for row in range(ROWS)])
+    return format_table(head, [(str(row), *_take_row(row), "…") for row in range(ROWS)])
 
 
 def render_units() -> str:
     """Render the same bytes for ldmatrix: rows of 16-bit units."""
     rows = []
     for row in range(ROWS):
-        values = _take_row(row, SHOWN)
+        values = _take_row(row)
         rows.append((str(row), *(f"{low}, {high}" for low, high in zip(values[::2], values[1::2], strict=True)), "…"))
     return format_table(("row", *(f"unit {n}" for n in range(SHOWN // 2)), "…"), rows)
 
@@ -57,5 +57,5 @@ def describe_lane() -> str:
     return ", ".join(str(values[at]) for at in places)
 
 
-def _take_row(row: int, count: int) -> Sequence[str]:
-    return [str(value) for value in list_bytes()[ROW * row : ROW * row + count]]
+def _take_row(row: int) -> Sequence[str]:
+    return [str(value) for value in list_bytes()[ROW * row : ROW * row + SHOWN]]

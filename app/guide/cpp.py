@@ -63,9 +63,9 @@ def render_function(name: str) -> str:
     )
 
 
-def _wrap_signature(signature: str, width: int = 100) -> str:
+def _wrap_signature(signature: str) -> str:
     """Wrap a long signature, one parameter a line."""
-    if len(signature) <= width or "(" not in signature:
+    if len(signature) <= 100 or "(" not in signature:
         return signature
     head, _, rest = signature.partition("(")
     parameters = re.split(r", (?=const fragment|const T|bool |unsigned |layout_t |experimental::bmma)", rest)
@@ -195,7 +195,7 @@ def render_elements(text: str) -> str:
     (op,) = instruction.operands.values()
     elements_by_lane = [wmma.list_elements(op, int(lane)) for lane in lanes]
     cells = [
-        tuple(_format_places(op, lane[index]) for lane in elements_by_lane) for index in range(len(elements_by_lane[0]))
+        tuple(_format_places(lane[index]) for lane in elements_by_lane) for index in range(len(elements_by_lane[0]))
     ]
     title = (
         format_link(f"{op.name.upper()} of {instruction.shape}", link_instruction(instruction)) + f", {op.element.name}"
@@ -205,7 +205,7 @@ def render_elements(text: str) -> str:
     )
 
 
-def _format_places(op: Operand, places: list[tuple[int, int]]) -> str:
+def _format_places(places: list[tuple[int, int]]) -> str:
     """Format elements as (row, column); a run of neighbours by its ends."""
     texts = [f"({r}, {c})" for r, c in places]
     return texts[0] if len(texts) == 1 else f"{texts[0]} … {texts[-1]}"

@@ -56,7 +56,7 @@ def _run_profiler(cases: Sequence[Case], number: int) -> list[dict[str, float]]:
     launches = parse_report(ran.stdout)
     if len(launches) != len(cases):
         raise RuntimeError(f"ncu reported {len(launches)} launches of {len(cases)}: {ran.stdout[-2000:]}")
-    executions = count_accesses(REPEAT)
+    executions = count_accesses()
     return [
         {metric: launch[metric] / executions for metric in name_metrics(ACCESSES[name])}
         for (name, _), launch in zip(cases, launches, strict=True)

@@ -132,9 +132,9 @@ UNROLL, WARPS = 16, 16
 REPEAT, WARM_UP = 32, 4  # turns of the timed loop, and those before the clock starts
 
 
-def count_accesses(repeat: int) -> int:
+def count_accesses() -> int:
     """Return how often a launch of the timed loop executes its access."""
-    return (repeat + WARM_UP) * UNROLL * WARPS
+    return (REPEAT + WARM_UP) * UNROLL * WARPS
 
 
 def render_timing_loop(kind: str, name: str) -> str:

@@ -50,7 +50,6 @@ class ElementAnswers:
     that the answers ignore; elsewhere: pages with a place that no thread holds.
     """
 
-    question: ElementQuestion
     meanings: tuple[Meaning, ...]
     certain: bool = False
     more: int = 0
@@ -98,7 +97,6 @@ def answer_question(text: str) -> ElementAnswers | None:
             if error is refused:
                 elsewhere = place_readings.link_shared(form_bound, question.place)
     return ElementAnswers(
-        question,
         tuple(meanings),
         not is_open and _is_certain(named, meanings),
         len(found) - answered,

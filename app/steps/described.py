@@ -133,9 +133,9 @@ class DescribedOperand:
         element = mn * self.side.k + k
         return np.stack(np.split(element, self.steps, axis=1))
 
-    def explain_address(self, mn: int, k: int, step: int) -> AddressTerms:
-        """Return the terms of the address of an element of a K step."""
-        word = self.words[step]
+    def explain_address(self, mn: int, k: int) -> AddressTerms:
+        """Return the terms of the address of an element of the first K step."""
+        word = self.words[0]
 
         def offset(lbo: int, sbo: int) -> int:
             mode = word.mode
@@ -154,7 +154,7 @@ class DescribedOperand:
         inside = offset(0, 0)
         before = word.start_address + offset(word.lbo_bytes, word.sbo_bytes)
         lbos, sbos = offset(1, 0) - inside, offset(0, 1) - inside
-        return AddressTerms(word.start_address, lbos, sbos, inside, before, int(self.reads[step, mn, k]))
+        return AddressTerms(word.start_address, lbos, sbos, inside, before, int(self.reads[0, mn, k]))
 
     def check_step(self, step: int) -> Verdict:
         """Compare the elements that a K step reads with the stored ones, and diagnose a difference."""

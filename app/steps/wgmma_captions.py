@@ -34,7 +34,7 @@ def build_timeline(
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(product, name) for name in product.operands}
     parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(product))]
     if product.register_operand:
-        parts.append(("A in registers", 1.7, _list_hold_steps(product, product.register_operand)))
+        parts.append(("A in registers", 1.7, _list_hold_steps(product.register_operand)))
     for name in product.operands:
         letter = name.upper()
         parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(product, name)))
@@ -126,7 +126,7 @@ def _list_memory_steps(product: DescribedProduct) -> list[WgmmaStep]:
     return steps
 
 
-def _list_hold_steps(product: DescribedProduct, operand: Operand) -> list[WgmmaStep]:
+def _list_hold_steps(operand: Operand) -> list[WgmmaStep]:
     warps = range(operand.threads // WARP.threads)
     return [_make_step("hold", f"warp {warp}", caption_warp(operand, warp), "a", warp, warp=warp) for warp in warps]
 

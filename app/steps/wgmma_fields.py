@@ -77,7 +77,7 @@ def mark_field(operand: DescribedOperand, name: str) -> tuple[int, ...]:
 def explain_line(operand: DescribedOperand, core: int, line: int) -> AddressTerms:
     """Return the terms of the address of a line of a core matrix of the first K step."""
     mn, k = divmod(int(operand.cores[core, line, 0]), operand.view.k)
-    return operand.explain_address(mn, k, 0)
+    return operand.explain_address(mn, k)
 
 
 def name_mn(operand: DescribedOperand) -> str:

@@ -233,9 +233,7 @@ def draw_tensor_memory(tiled_umma: TiledUmma) -> tuple[str, float, float]:
 
 def draw_tensor_map(tiled_umma: TiledUmma) -> str:
     """Return the map of tensor memory as a picture in the page's colours; the CTAs of a pair are alike."""
-    placed = [
-        join_place for name, every in tiled_umma.places.items() for join_place in join_places(tiled_umma, name, every)
-    ]
+    placed = [join_place for name, every in tiled_umma.places.items() for join_place in join_places(name, every)]
     none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
     who = "CTA"
     if tiled_umma.ctas > 1:
@@ -263,7 +261,7 @@ class TensorRegion(PlacedOperand):
         return out
 
 
-def join_places(tiled_umma: TiledUmma, name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
+def join_places(name: str, every: list[PlacedOperand]) -> list[PlacedOperand]:
     """Return the regions of an operand as drawn: each D by its number; of other operands one."""
     called = DRAWN.get(name, NAMES[name])
     if name == "d":

@@ -116,7 +116,7 @@ def _make_tensor_sheet(tiled_umma: TiledUmma) -> PinSheet:
         )
     ]
     for name, every in tiled_umma.places.items():
-        for region in umma_figure.join_places(tiled_umma, name, every) if name != "d" else []:
+        for region in umma_figure.join_places(name, every) if name != "d" else []:
             mask = region.mask.astype(np.int64) - 1
             layers.append(SheetLayer(f"`lane {{row}}`, `column {{col}}` holds {region.name}", {"there": mask}))
     (grid,) = memory.list_grids(1)

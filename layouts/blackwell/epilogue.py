@@ -20,7 +20,7 @@ from lanescope.shared import banks
 from lanescope.shared.swizzle import Mode, get_mode
 
 WARPS = LANES // QUARTER
-SECTOR, CHUNK, LINE = 32, 16, 128  # bytes of a global-memory sector, of a thread's widest access, of a cache line
+SECTOR, CHUNK = 32, 16  # bytes of a global-memory sector, of a thread's widest access
 MATRIX = 8  # rows and columns of a matrix of stmatrix
 MOST_MATRICES = 4
 

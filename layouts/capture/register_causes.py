@@ -30,7 +30,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.shared.chain import Chain, make_chain
+from lanescope.shared.chain import make_chain
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import MODES
 
@@ -162,7 +162,6 @@ def _diagnose_loads(
     where = loads[taken[first][0]].where if first < len(taken) else record.where
     cause = _find_row_cause(
         record,
-        chain,
         memory=memory,
         lanes=lanes,
         expected=(mn, k),
@@ -239,7 +238,6 @@ def _diagnose_transposed(record: Record, load: Instruction, side: OperandCodes, 
 
 def _find_row_cause(
     record: Record,
-    chain: Chain,
     *,
     memory: RecordedMemory,
     lanes: Ints,

@@ -81,7 +81,7 @@ def infer_slices(
                     continue
                 mn = stated.get(
                     letter,
-                    _infer_mn(number, name, slice_k, members=members, steps=steps, hints=hints, known=known[name]),
+                    _infer_mn(number, name, members=members, steps=steps, hints=hints, known=known[name]),
                 )
                 if mn is not None:
                     slices[number][name] = OperandSlice(mn, slice_k, INFERRED)
@@ -192,7 +192,6 @@ def _repeats_slices(
 def _infer_mn(
     number: int,
     name: str,
-    k: int,
     *,
     members: Sequence[int],
     steps: Sequence[MultiplyStep],

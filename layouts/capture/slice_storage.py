@@ -35,12 +35,11 @@ MOST_SEARCHED = 96  # rectangles searched per capture
 
 @dataclass(frozen=True, slots=True)
 class StoredRectangle:
-    """The layout of a rectangle of A or B in recorded memory, with its origin and size in the matrix."""
+    """The layout of a rectangle of A or B in recorded memory, with its origin in the matrix."""
 
     storage: Storage
     mn: int
     k: int
-    size: tuple[int, int]
 
     def address(self, known: KnownOperand, mn: int, k: int) -> int:
         """Return the address of an element of the rectangle."""
@@ -124,7 +123,7 @@ def _find_storages(
         return []
     tile = codes.astype(np.uint64)
     layouts = find_layouts(MemoryImage(memory.windows[0], memory.base), tile, memory.known.element.bits, word)
-    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.is_complete]
+    return [StoredRectangle(fit.stored, mn, k) for fit in layouts if fit.is_complete]
 
 
 def _list_rectangles(

@@ -131,7 +131,7 @@ def get_register_type(element: DType) -> str:
     return REGISTERS[element.register_type].cpp
 
 
-def _render_declarations(instruction: Instruction, op: Operand) -> str:
+def _render_declarations(op: Operand) -> str:
     """Return the definitions of the variables in an operand's formula: thread, lane, and PTX's derived names."""
     forward = {word: format_cpp(text) for word, text in op.formula()["forward"].items()}
     known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {
@@ -217,7 +217,7 @@ def render_gather(
         register=get_register_type(op.element),
         registers=op.registers,
         parameters=parameters,
-        declarations=_render_declarations(instruction, op),
+        declarations=_render_declarations(op),
         values=op.values,
         places=_render_places(op),
         body=body,
@@ -241,7 +241,7 @@ def render_store(instruction: Instruction, op: Operand) -> str:
         register=get_register_type(op.element),
         registers=op.registers,
         unit=kind,
-        declarations=_render_declarations(instruction, op),
+        declarations=_render_declarations(op),
         values=op.values,
         places=_render_places(op),
         at=_render_index(op),

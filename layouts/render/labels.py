@@ -45,9 +45,7 @@ def split_label(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def fit_labels(
-    texts: Sequence[str], width: float, height: float, largest: float = LARGEST, glyph: float = GLYPH
-) -> LabelFit | None:
+def fit_labels(texts: Sequence[str], width: float, height: float) -> LabelFit | None:
     """Return the size and form of labels in cells of this size; None if they would be unreadable.
 
     The value is omitted only after a holder (T31, L4): half of a coordinate would name another position.
@@ -58,15 +56,15 @@ def fit_labels(
     texts = [text for text in texts if text]
     if not texts:
         return None
-    room, parts = width / glyph, [split_label(text) for text in texts]
-    single_line = min(largest, room / (max(map(len, texts)) + 1), height - _ABOVE)
+    room, parts = width / GLYPH, [split_label(text) for text in texts]
+    single_line = min(LARGEST, room / (max(map(len, texts)) + 1), height - _ABOVE)
     if single_line >= _SHORTEN_BELOW:
         return LabelFit(single_line, "one")
     if (two := _fit_two(parts, room, height)) is not None:
         return two
     if single_line >= SMALLEST:
         return LabelFit(single_line, "one")
-    first = min(largest, room / (max(len(first) for first, _ in parts) + 1), height - _ABOVE)
+    first = min(LARGEST, room / (max(len(first) for first, _ in parts) + 1), height - _ABOVE)
     if first >= SMALLEST and all(rest and first[0].isalpha() for first, rest in parts):
         return LabelFit(first, "first")
     return None

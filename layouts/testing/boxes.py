@@ -70,7 +70,7 @@ def assert_box_fills(
     stored = _parse_tile(spec)
     encoded = _encode_map(tensor_map)
     box = _place_box(encoded, stored, axes)
-    starts = _list_copies(encoded, stored, box, copies)
+    starts = _list_copies(stored, box, copies)
     problem = _find_problem(encoded, stored, box, starts)
     if problem:
         fail(
@@ -238,7 +238,7 @@ def _name_axes(encoded: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequ
     return names
 
 
-def _list_copies(encoded: EncodedMap, stored: Storage, box: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
+def _list_copies(stored: Storage, box: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
     """Return (mn, k, address) of each box."""
     if copies is not None:
         if not isinstance(copies, Iterable):

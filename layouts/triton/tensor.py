@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lanescope.triton.linear import Basis, LinearLayout, log2, make_copies, make_identity
 from lanescope.triton.parameters import LayoutParameters, Maker, make_error
 
-LANES, COLUMNS, COLUMN_BITS = 128, 512, 32
+COLUMNS, COLUMN_BITS = 512, 32
 ORDER = (0, 1)
 
 

@@ -41,14 +41,10 @@ def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
     return allocation.data[first : first + size].copy()
 
 
-def store_bytes(issuer: Group, space: str, address: int, data: Bytes, mask: NDArray[np.bool_] | None = None) -> None:
-    """Store bytes at an address of the space, checked and observed. mask: which of them."""
+def store_bytes(issuer: Group, space: str, address: int, data: Bytes) -> None:
+    """Store bytes at an address of the space, checked and observed."""
     allocation, first = resolve_run(issuer, space, address, data.size)
-    target = allocation.data[first : first + data.size]
-    if mask is None:
-        target[:] = data
-    else:
-        target[mask] = data[mask]
+    allocation.data[first : first + data.size] = data
 
 
 def resolve_run(issuer: Group, space: str, address: int, size: int, writes: bool = True) -> tuple[Allocation, int]:

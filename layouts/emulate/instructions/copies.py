@@ -145,14 +145,14 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
                     "remote_mbarrier", f"{statement.opcode} of an mbarrier in another CTA's shared memory."
                 )
             if adds:
-                _raise_pending(group, block, offset, len(chosen))
+                _raise_pending(block, offset, len(chosen))
             issuer = Issuer(group, chosen, "generic")
             _submit_arrival(issuer, block, offset)
 
     return arrive
 
 
-def _raise_pending(group: Group, block: Block, offset: int, count: int) -> None:
+def _raise_pending(block: Block, offset: int, count: int) -> None:
     barrier = get_mbarrier(block, offset)
     if barrier.pending + count > MOST_COUNT:
         raise FaultError(

@@ -38,7 +38,7 @@ def _build_packed(compiler: Compiler, statement: Statement) -> Action:
     if to.name == "ue8m0x2" and origin.name in ("f32", "bf16x2"):
         return _encode_scales(compiler, statement, to, origin)
     if to.name == "bf16x2" and origin.name == "ue8m0x2":
-        return _decode_scales(compiler, statement, to, origin)
+        return _decode_scales(compiler, statement, to)
     raise UnknownInstructionError(statement)
 
 
@@ -180,7 +180,7 @@ def _encode_scales(compiler: Compiler, statement: Statement, to: RegisterType, o
     return _join_two(compiler, statement, to, origin, convert)
 
 
-def _decode_scales(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
+def _decode_scales(compiler: Compiler, statement: Statement, to: RegisterType) -> Action:
     if not statement.has("rn") or statement.find_word(("rz", "rp", "rs", "relu", "satfinite")):
         raise UnknownInstructionError(statement)
 

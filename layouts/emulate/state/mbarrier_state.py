@@ -60,7 +60,6 @@ class Mbarrier:
     tx: int = 0
     phase: int = 0
     arrivals: list[Arrival] = field(default_factory=list)
-    previous: list[Arrival] = field(default_factory=list)
     invalidated: Statement | None = None
     expected_bytes: int = 0  # of all phases
     completed_bytes: int = 0
@@ -81,7 +80,7 @@ class Mbarrier:
             return False
         self.phase += 1
         self.pending = self.expected
-        self.previous, self.arrivals = self.arrivals, []
+        self.arrivals = []
         return True
 
 

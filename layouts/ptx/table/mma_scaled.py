@@ -19,7 +19,6 @@ def _make_family(
     shape: str,
     sparse: SparseRow | None,
     container: int,
-    note: str,
 ) -> Family:
     opcode = ORDERED if sparse else OPCODE
     return Family(
@@ -34,7 +33,7 @@ def _make_family(
         container=container,
         sparsity=sparse,
         scale_blocks=blocks,
-        note=note,
+        note=DOCUMENTED,
     )
 
 
@@ -42,16 +41,14 @@ def _make_size_families(k8: str, k4: str, byte: SparseRow | None, nibble: Sparse
     mxf8 = cross_types("f32 {a} {b} f32 ue8m0", a=F8F6F4, b=F8F6F4)
     fp4 = ("f32 e2m1 e2m1 f32 ue8m0",)
     rows = [
-        _make_family("mxf8f6f4", mxf8, size, blocks=1, shape=k8, sparse=byte, container=8, note=DOCUMENTED)
+        _make_family("mxf8f6f4", mxf8, size, blocks=1, shape=k8, sparse=byte, container=8)
         for size in ("", ".scale_vec::1X")
     ]
     rows += [
-        _make_family("mxf4", fp4, size, blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED)
+        _make_family("mxf4", fp4, size, blocks=2, shape=k4, sparse=nibble, container=0)
         for size in ("", ".scale_vec::2X")
     ]
-    rows += [
-        _make_family("mxf4nvf4", fp4, ".scale_vec::2X", blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED)
-    ]
+    rows += [_make_family("mxf4nvf4", fp4, ".scale_vec::2X", blocks=2, shape=k4, sparse=nibble, container=0)]
     rows += [
         _make_family(
             "mxf4nvf4",
@@ -61,7 +58,6 @@ def _make_size_families(k8: str, k4: str, byte: SparseRow | None, nibble: Sparse
             shape=k4,
             sparse=nibble,
             container=0,
-            note=DOCUMENTED,
         )
     ]
     return rows

@@ -358,12 +358,11 @@ class TemplateEntity:
 
 @dataclass(frozen=True, slots=True)
 class EnumerationType:
-    """An enumeration. integer: its own integer type. scoped: whether it is an enum class."""
+    """An enumeration. integer: its own integer type."""
 
     name: str
     scope: NameScope
     integer: IntegerType = INT
-    scoped: bool = False
 
     @property
     def kind(self) -> ResolvedType:

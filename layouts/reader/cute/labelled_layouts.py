@@ -102,7 +102,7 @@ def find_print_fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Ma
 def _parse_line(line: str) -> LabelledLayout | None:
     for match, _ in zip(_BEGIN.finditer(line), range(_MOST_BEGUN), strict=False):
         before = line[: match.start()]
-        pointer = _match_at_end(_POINTER, before)
+        pointer = _match_pointer(before)
         head = before[: pointer.start()] if pointer else before
         if _RESULT.fullmatch(head) or (_OTHER_SCRIPT.fullmatch(head) and not match[0][0].isdigit()):
             head = ""
@@ -166,8 +166,8 @@ def find_pair_end(rest: str) -> int:
     return -1
 
 
-def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Match a pattern at the end of a short text."""
+def _match_pointer(text: str) -> re.Match[str] | None:
+    """Match a pointer at the end of a short text."""
     starts = (
         m.start()
         for m in re.finditer(
@@ -175,7 +175,7 @@ def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
             text,
         )
     )
-    return next((m for at in starts if (m := pattern.fullmatch(text, at))), None)
+    return next((m for at in starts if (m := _POINTER.fullmatch(text, at))), None)
 
 
 def _get_layout_name(words: str) -> str:

@@ -105,10 +105,11 @@ class TermText:
                 self.parsed[key] = None
         return self.parsed[key]
 
-    def resolve_value(self, value: Value, depth: int = 0) -> Value:
+    def resolve_value(self, value: Value) -> Value:
         """Resolve names and evaluate calls; an unknown name is returned unchanged."""
-        while isinstance(value, SyntaxTerm) and depth < DEEPEST:
-            depth += 1
+        for _ in range(DEEPEST):
+            if not isinstance(value, SyntaxTerm):
+                break
             reduced = self._reduce_term(value)
             if reduced is None and (value.named or value.symbol or value.args):
                 return value

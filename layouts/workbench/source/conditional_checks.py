@@ -39,14 +39,12 @@ _Variants = list[tuple[Mapping[str, str], CheckReport]]  # definitions of macros
 
 @dataclass(frozen=True, slots=True)
 class _ConditionalText:
-    """A text with undecided macros. macros: given values; nested: macros that only code behind undecided ones tests;
-    definers: what may define an undecided macro after all.
+    """A text with undecided macros. nested: macros that only code behind undecided ones tests; definers: what may
+    define an undecided macro after all.
     """
 
-    text: str
     choices: Mapping[str, str]
     check: Check
-    macros: Mapping[str, str]
     undecided: Mapping[str, bool]
     nested: Collection[str]
     sources: VariantSources
@@ -73,10 +71,8 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     definers = find_possible_definers(default, undecided)
     nested = list_undecided_macros(text, {**macros, **dict.fromkeys(undecided, "1")}).keys() if undecided else ()
     source = _ConditionalText(
-        text,
         choices,
         check,
-        macros=macros,
         undecided=undecided,
         nested=nested,
         sources=sources,

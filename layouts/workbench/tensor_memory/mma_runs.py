@@ -18,11 +18,10 @@ _PLACE = re.compile(r"%(\d+|\[\w+\])")
 
 @dataclass(frozen=True, slots=True)
 class TensorInstruction:
-    """A tcgen05 instruction as spelled in an asm statement. code: PTX of the complete statement."""
+    """A tcgen05 instruction as spelled in an asm statement."""
 
     qualifiers: str
     operands: tuple[str, ...]
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def find_tensor_instruction(run: AsmRun, verb: str) -> TensorInstruction | None:
     match = _OPCODES[verb].search(code)
     if match is None:
         return None
-    return TensorInstruction(match[1], list_operands(code[match.end() :]), code)
+    return TensorInstruction(match[1], list_operands(code[match.end() :]))
 
 
 def fill_opcode(words: str, run: AsmRun) -> str | None:

@@ -69,8 +69,8 @@ class PrintedWord:
 class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
-    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is not constant; start:
-    the address in its smem_ptr; overlap: a note if they overlap, else "".
+    start: the address in its smem_ptr; stage_stride: the distance of the stages of a third mode in the layout's unit,
+    None if it is not constant; overlap: a note if they overlap, else "".
     """
 
     label: str
@@ -78,7 +78,6 @@ class PrintedLayout:
     span: Span
     unit_bits: int | None
     start: int | None = None
-    stages: int = 1
     notation: str = ""
     stage_stride: int | None = None
     overlap: str = ""
@@ -221,7 +220,6 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         span,
         unit_bits=layout.unit_bits,
         start=start,
-        stages=stages,
         notation=spelled,
         stage_stride=distance,
         overlap=over,

@@ -237,7 +237,6 @@ def _run_function(
         span,
         passed=_map_argument_expressions(function, closure, at),
         refers=refers,
-        constant=function.const,
     )
     frame = ev.frames[-1]
     try:

@@ -57,7 +57,6 @@ class CallFrame:
     escapes: list[EscapedPath] = field(default_factory=list)
     returns: ResolvedType | None = None
     refers: bool = False
-    constant: bool = False
     template: bool = False
     instance: str = ""
     lost: bool = False
@@ -76,10 +75,9 @@ def enter_function(
     entry: bool = False,
     passed: dict[str, tree.Expression] | None = None,
     refers: bool = False,
-    constant: bool = False,
 ) -> None:
     """Push the frame of a function."""
-    frame = CallFrame(name, span, entry, passed or {}, refers=refers, constant=constant)
+    frame = CallFrame(name, span, entry, passed or {}, refers=refers)
     frame.start, frame.depth = len(ev.write_log), len(ev.branches)
     frame.targets, ev.jump_targets = ev.jump_targets, []
     ev.frames.append(frame)

@@ -216,7 +216,7 @@ def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
         if not node.scoped:
             scope.names.setdefault(cell.name, cell)
     if node.name:
-        scope.names[node.name] = EnumerationType(node.name, inner, enum_type or INT, node.scoped)
+        scope.names[node.name] = EnumerationType(node.name, inner, enum_type or INT)
         ev.enumerations[unique_name] = _get_enclosing_scope(scope)
 
 

@@ -320,7 +320,7 @@ def run_entry(
     inner = ev.bind_parameters(closure, OverloadCandidate(function, (), deduced or {}), [], {}, symbolic=True)
     ev.called.add(id(function))
     refers = function.returns is not None and bool(function.returns.reference) and not ev.python
-    ev.enter_function(function.name, function.span, entry=True, refers=refers, constant=function.const)
+    ev.enter_function(function.name, function.span, entry=True, refers=refers)
     try:
         ev.frames[-1].returns = None if ev.python else ev.find_declared_return_type(function, inner)
         ev.frames[-1].symbols = frozenset(inner.names)

@@ -120,9 +120,9 @@ def _call_slice(run: KernelRunner, owner: ThreadSlice, name: str, tensor: CuteTe
     if name.startswith("retile_"):
         return retile(owner, tensor)
     if name.startswith("partition_fragment_"):
-        return make_operand_fragment(run, owner, operand, partition(run, owner, name, tensor))
+        return make_operand_fragment(owner, operand, partition(run, owner, name, tensor))
     if name.startswith("make_fragment_"):
-        return make_operand_fragment(run, owner, operand, tensor)
+        return make_operand_fragment(owner, operand, tensor)
     return partition(run, owner, name, tensor) if name.startswith("partition_") else None
 
 
@@ -314,7 +314,7 @@ def _partition_fragment(call: CuteCall) -> Any:
     layout = require_plain(tuple(shape))
     slice_ = ThreadSlice(mma, make_number(0, LONG))
     tensor = partition(call.run, slice_, "partition_C", CuteTensor(None, layout))
-    return make_operand_fragment(call.run, slice_, "c", tensor)
+    return make_operand_fragment(slice_, "c", tensor)
 
 
 def _keep(call: CuteCall) -> Any:

@@ -166,7 +166,7 @@ def _split_thread(part: ThreadSlice) -> list[ThreadNumber]:
     return [make_number(int(at) if at.ndim == 0 else at, LONG) for at in located]
 
 
-def make_operand_fragment(run: KernelRunner, part: ThreadSlice, operand: str, tensor: CuteTensor) -> CuteTensor:
+def make_operand_fragment(part: ThreadSlice, operand: str, tensor: CuteTensor) -> CuteTensor:
     """Return new registers for a partitioned tensor of an operand."""
     layout = algebra.make_fragment_like(tensor.layout)
     assert isinstance(part.of, TiledMMA)

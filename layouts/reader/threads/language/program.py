@@ -58,9 +58,9 @@ class Scope:
     def add_function(self, function: tree.Function, home: Span | None = None) -> None:
         """Add a function to those of its name. home: the namespace around it; None for one of a class."""
         known = self.names.get(function.name)
-        before = known if isinstance(known, FunctionSet) else FunctionSet(function.name, ())
+        before = known if isinstance(known, FunctionSet) else FunctionSet(())
         homes = () if home is None else (*before.homes, home)
-        self.names[function.name] = FunctionSet(function.name, (*before.functions, function), homes)
+        self.names[function.name] = FunctionSet((*before.functions, function), homes)
 
     def rebind(self, name: str, value: Any) -> None:
         """Give a name another value in the scope that declares it."""
@@ -75,7 +75,6 @@ class FunctionSet:
     of a class.
     """
 
-    name: str
     functions: tuple[tree.Function, ...]
     homes: tuple[Span, ...] = ()
 
