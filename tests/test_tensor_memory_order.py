@@ -148,6 +148,20 @@ def test_a_mistake_in_a_kernel_is_found_once_at_its_line(right: str, planted: st
     assert found == code and at.startswith(line), (found, at)
 
 
+def test_all_threads_run_a_kernel_that_is_launched_and_does_not_leave() -> None:
+    """Neither an error of the host before the launch, nor a condition that all threads share, leaves some out."""
+    host = """int main() {
+  float* C;
+  if (cudaMalloc(&C, 64)) return 1;
+  if (is_ready()) gemm<<<1, 192>>>(A, B, C, n);
+}
+"""
+    text = GEMM.replace("float* C) {", "float* C, int n) {\n  if (n == 0) return;") + host
+    assert list_all_findings(text) == []
+    ((code, _),) = list_all_findings(text.replace("warp * 32 << 16", "warp * 32 << 8"))
+    assert code == "tmem_column_range"
+
+
 @for_each(
     ("old", "new"),
     [

@@ -168,11 +168,16 @@ def _is_condition(condition: str, group: int, block: BlockShape, same: Collectio
     same: names of values that all threads have in common; a condition of these alone is taken to have it.
     """
     if "threadIdx" not in condition:
-        names = {name for name in _NAME.findall(condition) if not _COMMON.match(name)}
-        return True if names <= {*same, *_TYPES} else None
+        return is_shared(condition, same) or None
     values = {bool(value) if value is not None else None for value in _evaluate_in_group(condition, group, block)}
     value = values.pop()
     return None if values or value is None else value == wanted
+
+
+def is_shared(condition: str, same: Collection[str]) -> bool:
+    """Return whether a condition has one truth value in all threads. same: as of _is_condition."""
+    names = {name for name in _NAME.findall(condition) if not _COMMON.match(name)}
+    return "threadIdx" not in condition and names <= {*same, *_TYPES}
 
 
 @lru_cache(maxsize=4096)

@@ -10,11 +10,17 @@ from itertools import chain
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.running.run_records import Arms, SkippedCode
+from lanescope.reader.code.running.run_records import Arms, Fork, SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.instructions.statements import list_operands
 from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText, find_own_place
-from lanescope.workbench.kernels.running_groups import OPEN_BLOCK, BlockShape, WarpgroupRuns, evaluate_for_thread
+from lanescope.workbench.kernels.running_groups import (
+    OPEN_BLOCK,
+    BlockShape,
+    WarpgroupRuns,
+    evaluate_for_thread,
+    is_shared,
+)
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode
 from lanescope.workbench.text.asm_operands import find_operand_argument, join_strings
@@ -151,20 +157,33 @@ class TensorKernel:
         )
 
     def list_conditions(self, step: TensorStep) -> list[str]:
-        """List the undecided conditions under which a step runs."""
+        """List the undecided conditions under which a step runs in a kernel that is launched."""
         forks = self._groups.forks
-        return [forks[number].conditions[arm] if number in forks else "an open condition" for number, arm in step.arms]
+        return [
+            forks[number].conditions[arm] if number in forks else "an open condition"
+            for number, arm in step.arms
+            if number not in forks or self._holds(forks[number])
+        ]
+
+    def _holds(self, fork: Fork) -> bool:
+        """Return whether a fork is in the kernel, not in what launches it for all threads or for none."""
+        return len(fork.calls) >= len(self.run.calls)
 
     def _list_left(self, step: TensorStep) -> list[str]:
-        """List the conditions under which threads have left before a step."""
+        """List the conditions under which some threads have left before a step, and others may not."""
+        parameters = {
+            name for f in self.text.functions if f.kernel and f.name == self.run.name for name in f.parameters
+        }
         return [
             fork.conditions[arm]
             for fork in self._groups.leaving
             if fork.order < step.order
+            and self._holds(fork)
             and step.run.calls[: len(fork.calls)] == fork.calls
             and step.arms[: len(fork.arms)] == fork.arms
             and all(number != fork.number for number, _ in step.arms)
             for arm in fork.left
+            if not is_shared(fork.conditions[arm], parameters)
         ]
 
 
