@@ -28,7 +28,6 @@ from lanescope.reader.threads.memory.records import (
 )
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import (
-    OPEN,
     DataBytes,
     Ints,
     LoadRecord,
@@ -123,8 +122,8 @@ class KernelRunner:
         self.kernel = ""  # its name
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
-        self.update: Any = None  # of the elements of a wmma fragment, while one is computed
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
+        self.update: Any = None  # of the elements of a wmma fragment, while one is computed
         self.folded = False  # whether each lane runs another iteration of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
@@ -377,8 +376,7 @@ class KernelRunner:
         execute()
         self.assumed -= 1
         inner, self.shared.changed = self.shared.changed, outer
-        for changed in inner:
-            self.shared.record[changed] = OPEN
+        self.shared.forget_changes(self.records, self.threads, inner)
         if outer is not None:
             outer += inner
         del self.products[products:]

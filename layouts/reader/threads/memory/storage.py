@@ -265,7 +265,7 @@ class SharedMemory:
     dynamic: int = 1 << 17  # the address of dynamic shared memory
     broken: str = ""
     outside: set[int] = field(default_factory=set)
-    changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
+    changed: list[tuple[Ints, DataBytes]] | None = None  # bytes that stores have changed, and what they were before
     past: int = 0  # the end of the highest bytes that are certainly stored
 
     def allocate_array(self, size: int) -> int:
@@ -285,7 +285,7 @@ class SharedMemory:
             self.outside.add(writer)
         if self.changed is not None:
             other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
-            self.changed.append(places[other])
+            self.changed.append((places[other], self._get_bytes(places[other])))
         self.record[places], self.thread[places], self.byte[places] = (
             data.record[mask],
             data.thread[mask],
@@ -293,6 +293,17 @@ class SharedMemory:
         )
         self.stored_again[places] |= self.writer[places] == writer
         self.writer[places] = writer
+
+    def _get_bytes(self, places: Ints) -> DataBytes:
+        """Return bytes, one after the other."""
+        return DataBytes(self.record[places][None], self.thread[places][None], self.byte[places][None])
+
+    def forget_changes(self, records: list[LoadRecord], threads: int, changed: list[tuple[Ints, DataBytes]]) -> None:
+        """Make bytes unknown of which stores that may not have happened have changed the origin."""
+        for places, before in changed:
+            same = _have_same_origin(records, before, self._get_bytes(places), threads)[0]
+            self.record[places] = np.where(same, before.record[0], OPEN)
+            self.thread[places], self.byte[places] = before.thread[0], before.byte[0]
 
     def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
         """Return the bytes at an address of every thread."""
@@ -363,3 +374,23 @@ def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> It
         table = np.stack([spread_coefficient(offset.terms.get(name, 0), threads) for offset in offsets])
         result = table[which, data.thread]
         yield "*".join(name), result + data.byte if not name else result
+
+
+def _have_same_origin(records: list[LoadRecord], left: DataBytes, right: DataBytes, threads: int) -> Mask:
+    """Return which bytes are those of the same elements, which several places of the code may load or compute."""
+    same: Mask = (left.record > OPEN) & (right.record > OPEN)
+    if not same.any():
+        return same
+    offsets = [dict(list_offsets(records, data, threads)) for data in (left, right)]
+    for name in offsets[0] | offsets[1]:
+        same &= offsets[0].get(name, 0) == offsets[1].get(name, 0)
+    for one, other in {*zip(left.record[same].tolist(), right.record[same].tolist(), strict=True)}:
+        mine = same & (left.record == one) & (right.record == other)
+        parts, others = records[one].parts, records[other].parts
+        if one != other and (records[one].array != records[other].array or len(parts) != len(others)):
+            same[mine] = False
+            continue
+        for pair in zip(parts, others, strict=True) if one != other else ():
+            chosen = (part.select_threads(side.thread[mine]) for part, side in zip(pair, (left, right), strict=True))
+            same[mine] &= _have_same_origin(records, *chosen, threads).all(axis=1)
+    return same
