@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -60,11 +61,11 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
         return OpaqueValue(ev.make_fresh_name(ev.format_expression(node)), span=node.span)
     if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(target, FunctionSet):
         return get_tuple_item(ev, node, call.templates, scope)
-    launches = len(node.launch) > 1 and isinstance(target, FunctionSet)
+    kernels = list(_list_choices(target)) if len(node.launch) > 1 else []
     arguments = ev.evaluate_typed_arguments(node, scope)
-    if launches:
-        note_launch(ev, node, target, scope, arguments)
-    if launches and is_launched_again(ev, target, arguments):
+    for kernel in kernels:
+        note_launch(ev, node, kernel, scope, arguments)
+    if len(kernels) == 1 and is_launched_again(ev, kernels[0], arguments):
         return None
     return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))
 
@@ -103,6 +104,14 @@ def _is_of_cute(ev: Evaluator, target: FunctionSet, function: tree.Expression, c
     """Return whether a name, such as gemm or copy, is one of CuTe's: no function of the text takes the arguments."""
     plain = isinstance(function, tree.Name) and len(function.path) == 1
     return plain and names_cute(ev.text) and not any(accepts_count(choice, count) for choice in target.functions)
+
+
+def _list_choices(target: Any) -> Iterator[FunctionSet]:
+    """Yield the functions that a name may mean."""
+    if isinstance(target, EitherFunction):
+        yield from (*_list_choices(target.yes), *_list_choices(target.no))
+    elif isinstance(target, FunctionSet):
+        yield target
 
 
 def _call_either(ev: Evaluator, call: Invocation, target: FunctionSet | EitherFunction) -> Any:

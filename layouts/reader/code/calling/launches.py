@@ -27,6 +27,7 @@ from lanescope.reader.code.values import (
     ArrayValue,
     EitherFunction,
     FunctionSet,
+    ObjectValue,
     OpaqueValue,
     ParameterPack,
     Pointer,
@@ -87,11 +88,11 @@ def note_launch(
     record = KernelLaunchRecord(
         target.functions[0].name,
         _list_template_arguments(ev, target, arguments),
-        _find_block(block),
+        _find_block(_list_items(ev, node, block)),
         size.known if size is not None else None,
         node.launch[min(2, len(node.launch) - 1)].span,
         node.span,
-        _keep_integers(_list_items(grid)),
+        _keep_integers(_list_items(ev, node, grid)),
         _keep_integers([argument.value for argument in arguments]),
     )
     if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
@@ -127,18 +128,20 @@ def _format_template(value: Any) -> str:
     return f"{value.name}<{inner}>" if inner and "<" not in value.name else value.name
 
 
-def _find_block(value: Any) -> tuple[int, ...] | None:
-    """Return the dimensions of a number or a dim3; None if one is unknown."""
-    items = _list_items(value)
+def _find_block(items: Sequence[Any]) -> tuple[int, ...] | None:
+    """Return the dimensions of a block; None if one is unknown."""
     known = [item.known if isinstance(item, SymbolicInt) else None for item in items]
     dims = tuple(size for size in known if size is not None)
     return dims if dims and len(dims) == len(items) <= 3 else None
 
 
-def _list_items(value: Any) -> list[Any]:
+def _list_items(ev: Evaluator, node: tree.Call, value: Any) -> list[Any]:
     """Return the items of a dim3, or a number as the only one."""
     if isinstance(value, OpaqueValue) and value.head == "dim3" and value.arguments:
         return list(value.arguments)
+    if isinstance(value, ObjectValue) and value.record.name == "dim3":
+        places = (ev.find_member(value, axis, node.span) for axis in "xyz")
+        return [ev.load_place(place, node) for place in places]
     return [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else [value]
 
 

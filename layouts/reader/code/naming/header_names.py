@@ -176,6 +176,10 @@ VECTOR_TYPES: dict[str, str] = {
     if (kind := _UNSIGNED.sub(r"unsigned \1", name[:-1]).replace("longlong", "long long")) != name
     and find_integer_type(kind) is not None
 }
+_DIM3 = """struct dim3 { unsigned int x, y, z;
+  dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1) : x(x_), y(y_), z(z_) {} };"""
+_ASSIGNED_SIZE = re.compile(r"\b(\w+)\s*\.\s*[xyz]\s*=(?!=)")
+_OF_DIM3 = re.compile(r"\bdim3\s+([^;{}]*)[;{]")
 FIELDS_UNION = "MatrixDescriptor"
 _VECTOR_NAME = re.compile(rf"(?<!\w)(?:make_)?({'|'.join(VECTOR_TYPES)})(?!\w)")
 _LAYS_OUT = re.compile(r"(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b")
@@ -187,12 +191,15 @@ MOST_HOLDERS = 16  # objects of one text
 
 
 def write_vector_types(text: str) -> str:
-    """Write the definitions of the vectors of integers that a text names.
+    """Write the definitions of the vectors of integers that a text names, and of dim3 if it assigns members of one.
 
     >>> write_vector_types("uint2 halves = make_uint2(lo, hi);")
     'struct alignas(8) uint2 { unsigned int x, y; };'
     """
-    return "\n".join(VECTOR_TYPES[name] for name in dict.fromkeys(_VECTOR_NAME.findall(text)))
+    sizes = {name for listed in _OF_DIM3.findall(text) for name in re.findall(r"\w+", listed)}
+    assigned = any(name in sizes for name in _ASSIGNED_SIZE.findall(text))
+    named = (VECTOR_TYPES[name] for name in dict.fromkeys(_VECTOR_NAME.findall(text)))
+    return "\n".join((*named, *(_DIM3,) * assigned))
 
 
 def find_matching_union(text: str) -> str:
