@@ -166,6 +166,13 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 "template <class Layout> __device__ int place(int row) { return Layout::find(row); }\n" + KERNEL,
             ),
         ),
+        # a type that traits choose
+        (
+            (
+                "__shared__ half As",
+                "using T = std::conditional_t<std::is_same_v<half, __half>, half, float>;\n  __shared__ T As",
+            ),
+        ),
     ],
 )
 def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> None:
@@ -358,3 +365,41 @@ STATIC = (  # a class whose static function is the kernel, with structs of its o
 def test_structs_within_a_class_are_known(text: str) -> None:
     report = check_text(text)
     assert (report.steps, report.findings) == (2, ())
+
+
+@for_each(("last", "verified"), [("+ j", 2), ("+ (j ^ 1)", 1)])
+def test_elements_at_the_end_are_copied_one_by_one(last: str, verified: int) -> None:
+    inside = "blockIdx.y * BM + r < M && k0 + c + 7 < K"
+    alone = f"for (int j = 0; j < 8; j++) As[r * PITCH + c + j] = A[(blockIdx.y * BM + r) * K + k0 + c {last}];"
+    first = "*reinterpret_cast<uint4*>(&As"
+    text = plant((first, f"if (!({inside})) {alone}\n      else {first}"), text=PADDED)
+    assert check_thread_tiles(text, {}).verified == verified
+
+
+@for_each(("index", "verified"), [("B[{0} + j]", 2), ("B[{0} + j] + j", 1)])
+def test_a_table_gives_a_number_for_each_code(index: str, verified: int) -> None:
+    """Bytes of B are codes of halves. A number that is added to one may lead to another table."""
+    at = "(blockIdx.x * BN + r) * K + k0 + c"
+    text = plant(
+        ("const half* B", "const uint8_t* B, const half* table"),
+        (
+            f"*reinterpret_cast<uint4*>(&Bs[r * PITCH + c]) =\n          *reinterpret_cast<const uint4*>(&B[{at}]);",
+            f"for (int j = 0; j < 8; j++) Bs[r * PITCH + c + j] = table[{index.format(at)}];",
+        ),
+        text=PADDED,
+    )
+    assert check_thread_tiles(text, {}).verified == verified
+
+
+@for_each(
+    "launch",
+    [
+        "dim3 grid(N / 64), block; block.x = 64; block.x *= 2; gemm<<<grid, block>>>(A, B, C, M, N, K);",
+        "auto kernel = M > 64 ? &gemm : &other; kernel<<<N / 64, 128>>>(A, B, C, M, N, K);",
+    ],
+)
+def test_a_launch_gives_the_threads(launch: str) -> None:
+    parameters = "const half* A, const half* B, float* C, int M, int N, int K"
+    host = f"__global__ void other({parameters}) {{}}\nvoid run({parameters}) {{ {launch} }}\n"
+    [kernel] = check_text(PADDED.replace("__launch_bounds__(128) ", "") + host).kernels
+    assert kernel.gap == ""

@@ -15,7 +15,6 @@ from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, split_coo
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.text.function_texts import (
     blank_text,
-    find_enclosing_function,
     find_functions,
     list_reached_texts,
 )

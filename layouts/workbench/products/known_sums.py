@@ -281,8 +281,9 @@ def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: 
     origin, n, bits = operand
     if origin.names != ("",) or not origin.array or origin.empty:
         return None
+    bits = origin.unpacked or bits  # of an element in memory
     place, rest = np.divmod(origin.places[0], max(bits // 8, 1))
-    sizes = order.sizes[n], order.known.k * min(bits, 8) // 8
+    sizes = order.sizes[n], order.known.k if origin.unpacked else order.known.k * min(bits, 8) // 8
     if rest.any():
         return None
     found = _follow_lines(place, sizes, order.by_k[n], first) if first is not None else None

@@ -16,7 +16,7 @@ from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import read_variable
 from lanescope.reader.threads.instructions.wmma_calls import assign_elements, is_element
 from lanescope.reader.threads.language import calling
-from lanescope.reader.threads.language.bit_words import compute_elements
+from lanescope.reader.threads.language.bit_words import BitWord, compute_elements, make_elements
 from lanescope.reader.threads.language.declaring import fill_list
 from lanescope.reader.threads.language.index_elements import number_element
 from lanescope.reader.threads.language.names import find_type, resolve_path
@@ -44,6 +44,7 @@ from lanescope.reader.threads.language.values import cast_value, load_place, sto
 from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
+    OPEN,
     ZERO,
     DataBytes,
     FloatConstant,
@@ -341,7 +342,28 @@ def _evaluate_assigned(run: KernelRunner, node: tree.Expression, place: Any, sco
 
 def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
     place = find_place(run, node, scope)
+    if (found := _look_up(run, node, place, scope)) is not None:
+        return found
     return load_place(run, place, node.span) if isinstance(place, Pointer) else None
+
+
+def _look_up(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> DataBytes | None:
+    """Return what a table has for a loaded element of a byte: a function of this element; None if it is no table."""
+    where = isinstance(place, Pointer)
+    if (where and (place.offset is not None or place.type.size > 4)) or not (
+        where or isinstance(node.value, tree.Name)
+    ):
+        return None
+    index = node.indices[-1]
+    if isinstance(index, tree.Binary) or _CHANGES.search(run.text[slice(*index.span)]):
+        return None
+    value = run.evaluate(index, scope)
+    if isinstance(value, BitWord) and not any(value.bits[8:]):
+        value = make_elements(run, value, 1, 1)
+    if not isinstance(value, DataBytes) or not (value.record[run.mask] > OPEN).all():
+        return None
+    size = place.type.size if where else 4
+    return value.resize_element(size) if (value.byte == value.byte[:, :1]).all() else None
 
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
