@@ -159,12 +159,21 @@ def _evaluate_named(run: KernelRunner, name: str, arguments: Sequence[tree.Expre
 
 def _are_same(left: Any, right: Any) -> int | None:
     known = isinstance(left, SizedType) and isinstance(right, SizedType)
-    return int(left.name == right.name) if known else None
+    return int(left.name.lstrip("_") == right.name.lstrip("_")) if known else None  # half is __half
+
+
+def _choose_type(chosen: Any, yes: Any, no: Any) -> Any:
+    return (yes if chosen else no) if isinstance(chosen, int) else None
+
+
+def names_trait(path: tree.Path) -> bool:
+    """Return whether a path is of a type trait: std::is_same_v<…>, std::conditional<…>::type."""
+    return any(name in _TRAITS for name, arguments in path[-2:] if arguments)
 
 
 _TRAITS: dict[str, tuple[int, Callable[..., Any]]] = {  # the number of their arguments
-    "conditional_t": (3, lambda chosen, yes, no: (yes if chosen else no) if isinstance(chosen, int) else None),
-    "is_same_v": (2, _are_same),
+    **dict.fromkeys(("conditional_t", "conditional"), (3, _choose_type)),
+    **dict.fromkeys(("is_same_v", "is_same"), (2, _are_same)),
     "cosize_v": (1, lambda layout: layout.cosize if isinstance(layout, CuteLayout) else None),
 }
 

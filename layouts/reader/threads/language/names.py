@@ -51,7 +51,7 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):
             found = _make_struct(run, found, arguments or (), scope)
-    if found is None and names_cute(run.text):
+    if found is None and (names_cute(run.text) or cute_types.names_trait(path)):
         return cute_types.evaluate_path(run, path, scope)
     return _find_limit(parts, scope) if found is None else found
 
