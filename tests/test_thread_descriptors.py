@@ -45,6 +45,22 @@ def test_both_operands_of_a_right_kernel_are_verified() -> None:
     assert (made.verified, made.findings) == (2, [])
 
 
+# rows of A that overlap, as those of a 1-D convolution: LBO is the step from one row to the next, 16 bytes
+ROW = "*(uint4*)&sA[r * 64 + (c ^ (r % 8)) * 8] = *(const uint4*)&A[(blockIdx.x * 64 + r) * K + k0 + c * 8];"
+OVERLAPPING = "*(uint4*)&sA[(r + c) * 8] = *(const uint4*)&A[blockIdx.x * 512 + k0 + (r + c) * 8];"
+OF_A = RIGHT[RIGHT.index("__device__ uint64_t make_desc") : RIGHT.index("__global__")].replace(
+    "make_desc", "describe_a"
+)
+OF_OVERLAPPING = OF_A.replace("1024", "128").replace("  d |= 1ull << 62;\n", "")
+
+
+def test_strides_that_verified_reads_have_are_not_doubted() -> None:
+    text = RIGHT.replace("__global__", OF_OVERLAPPING + "__global__").replace("make_desc(sA", "describe_a(sA")
+    right = check_text(text.replace(ROW, OVERLAPPING))
+    assert (right.steps, right.findings, right.doubts) == (2, (), ())
+    assert [one.code for one in check_text(text.replace(ROW, "")).doubts] == ["core_matrices_overlap"]
+
+
 @for_each("pitch", ["K", "1024"])
 def test_rows_that_begin_at_different_k_of_half_a_tile_are_not_verified(pitch: str) -> None:
     """Under the XOR of r % 4, rows 4 to 7 have the other half of K where the 128B swizzle reads the first half."""

@@ -58,7 +58,7 @@ from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts
 from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
-from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, make_finding
+from lanescope.workbench.results import DOUBTS, STRIDE_DOUBTS, CheckFinding, TextEdit, make_finding
 from lanescope.workbench.source import refused_code, shared_budget
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
@@ -182,6 +182,8 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
+    if not findings and all(one.readers and not one.gap for one in descriptors):  # the strides are as stored
+        doubts = [doubt for doubt in doubts if doubt.code not in STRIDE_DOUBTS]
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),

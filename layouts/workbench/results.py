@@ -36,6 +36,7 @@ DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap cute_sums_open lbo_unusual mask_cuts_address mask_too_wide"
     " mbarriers_open mbarriers_unfinished sbo_unusual strides_unusual".split()
 )  # codes that never fail a check
+STRIDE_DOUBTS = frozenset(("core_matrices_overlap", "sbo_unusual", "strides_unusual"))  # which verified reads refute
 WARNINGS = frozenset(
     "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
     " cute_tile_indivisible tmem_freed_early cluster_exit tcgen05_accumulator_kept element_type".split()
