@@ -40,6 +40,13 @@ def test_a_column_of_another_block_is_found() -> None:
     assert [one.code for one in report.mistakes] == ["result_misplaced"]
 
 
+def test_exchanged_operands_of_square_tiles_are_found() -> None:
+    """Each tile is stored where it belongs, with its rows and columns exchanged."""
+    exchanged = ("describe(sA + k * 16), describe(sB + k * 16)", "describe(sB + k * 16), describe(sA + k * 16)")
+    report = run_blocks(plant(("BN = 32", "BN = 128"), exchanged, text=BY_TMA))
+    assert [one.code for one in report.mistakes] == ["operands_exchanged"]
+
+
 OPEN = [  # what stands there, what is planted, the reason
     ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
     ("describe(sA + k * 16), describe(sB + k * 16)", "describe(sB + k * 16), describe(sA + k * 16)", "is not known"),

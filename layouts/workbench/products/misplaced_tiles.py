@@ -67,6 +67,14 @@ class StoredTile:
         put = self.put if self.put.ndim == 2 else np.stack(np.divmod(self.put, self.size[0 if turned else 1]), axis=1)
         return replace(self, put=put[:, ::-1] if turned else put)
 
+    def exchange(self) -> StoredTile | None:
+        """Return the tile that A and B make if each is taken as the other; None if they have other rows."""
+        rows, columns = self.sum.rows, self.sum.columns
+        if len(rows) != len(columns) or (np.diff(rows) <= 0).any() or (np.diff(columns) <= 0).any():
+            return None
+        row, column = np.searchsorted(rows, self.made[:, 0]), np.searchsorted(columns, self.made[:, 1])
+        return replace(self, made=np.stack([columns[row], rows[column]], axis=1), size=self.size[::-1])
+
     def find_shifts(self) -> Ints:
         """Return by how many rows and columns each element of an ordered tile is stored away from its own."""
         size = np.array(self.size)
@@ -114,7 +122,11 @@ def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) 
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
     shifted = [] if turned is None else list(filter(None, map(_find_shift, orders[turned])))
     if turned is None or len(shifted) < len(tiles):
-        return (_find_other_pitch(array, tiles, depth) if depth else None) or _find_scattered(array, orders)
+        return (
+            _find_exchanged(tiles)
+            or (_find_other_pitch(array, tiles, depth) if depth else None)
+            or _find_scattered(array, orders)
+        )
     away = {(one.rows, one.columns) for one in shifted}
     if away == {(0, 0)} or (len(away) == 1 and not _is_of_group(shifted[0], text)):
         return None  # a part of a larger matrix may begin there
@@ -184,6 +196,19 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]]) -> Pitfa
         " shared memory here is not read as it is stored."
     )
     return Pitfall("result_misplaced", message, staged[0].staged or staged[0].site)
+
+
+def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:
+    """Return the finding of products whose elements are all stored at their places if A and B are exchanged."""
+    exchanged = [tile.exchange() for tile in tiles]
+    if not all(exchanged) or not are_placed([tile for tile in exchanged if tile is not None]):
+        return None
+    product = tiles[0].sum.products[0]
+    message = (
+        "A and B are exchanged in this product: all elements of D are stored at the row of what it takes as B and the"
+        " column of what it takes as A."
+    )
+    return Pitfall("operands_exchanged", message, (*product.calls, product.sites["a"])[0])
 
 
 def _choose_order(orders: Sequence[Sequence[StoredTile]]) -> bool | None:
