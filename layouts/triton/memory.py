@@ -24,8 +24,7 @@ def _make_swizzled(parameters: LayoutParameters, shape: tuple[int, ...], _: int)
     rank = len(shape)
     order = parameters.read_order("order", rank)
     vec, per, phases = (1 << log2(parameters.read_number(name, 1)) for name in ("vec", "perPhase", "maxPhase"))
-    cluster = parameters.make_cga_layout(rank).cut_to(shape)
-    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
+    cluster, part = _split_blocks(parameters, shape)
     if rank == 1:
         return make_identity("offset", part[0], 0, 1, (0,)) * cluster
     col, row = order[0], order[1]
@@ -38,6 +37,12 @@ def _make_swizzled(parameters: LayoutParameters, shape: tuple[int, ...], _: int)
     for axis in order[2:]:
         layout = layout * make_identity("offset", part[axis], axis, rank, order)
     return layout * cluster
+
+
+def _split_blocks(parameters: LayoutParameters, shape: tuple[int, ...]) -> tuple[LinearLayout, list[int]]:
+    """Return the layout of the blocks of a cluster, and the part of a shape that each of them has."""
+    cluster = parameters.make_cga_layout(len(shape)).cut_to(shape)
+    return cluster, [max(1, size // blocks) for size, blocks in zip(shape, cluster.sizes, strict=True)]
 
 
 def _make_basis(rank: int, values: Mapping[int, int]) -> Basis:
@@ -74,8 +79,7 @@ def _make_nvmma(parameters: LayoutParameters, shape: tuple[int, ...], element_bi
             f"nvmma_shared: fp4Padded with swizzlingByteWidth {width} and elementBitWidth {bits}.",
             "fp4Padded needs swizzlingByteWidth = 128 and elementBitWidth = 8.",
         )
-    cluster = parameters.make_cga_layout(rank).cut_to(shape)
-    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
+    cluster, part = _split_blocks(parameters, shape)
     inner = 0 if turned else rank - 1
     box = [min(size, MOST_BOX) for size in part]
     if not width:
@@ -146,15 +150,13 @@ def _make_shared_linear(parameters: LayoutParameters, shape: tuple[int, ...], _:
     return LinearLayout(bases, get_reached_sizes(bases, rank, parameters.kind), tuple(reversed(range(rank))))
 
 
-def _make_padded(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_padded(parameters: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
     rank = len(shape)
     list_paddings(parameters.params)
     if "offset" in parameters.params:
-        bases = {name: parameters.read_bases(name, rank) for name in ("offset", "block")}
-        return LinearLayout(bases, get_reached_sizes(bases, rank, parameters.kind), tuple(reversed(range(rank))))
+        return _make_shared_linear(parameters, shape, element_bits)
     order = parameters.read_order("order", rank, tuple(reversed(range(rank))))
-    cluster = parameters.make_cga_layout(rank).cut_to(shape)
-    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
+    cluster, part = _split_blocks(parameters, shape)
     return make_block("offset", part, order) * cluster
 
 

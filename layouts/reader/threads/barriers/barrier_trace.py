@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent, TensorTrace
 from lanescope.reader.threads.cute.async_trace import AsyncTrace
 from lanescope.reader.threads.memory.shared_fills import SharedFills
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, spread_number
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -41,6 +41,11 @@ def require_known(value: Known | None) -> Known:
     if value is None:
         raise TraceLostError
     return value
+
+
+def spread_known(run: KernelRunner, value: Any) -> Ints:
+    """Return a number for every thread; TraceLostError if it is not known."""
+    return require_known(spread_number(value, run.threads))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError, require_known
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError, spread_known
 from lanescope.reader.threads.barriers.order_events import follow_call
 from lanescope.reader.threads.language.numbers import ULONG, ThreadNumber, make_number
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import trace_site
-from lanescope.reader.threads.memory.storage import Ints, Pointer, spread_number
+from lanescope.reader.threads.memory.storage import Ints, Pointer
 from lanescope.reader.threads.memory.tile_trace import follow_box_store, note_box_call
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _arrive(run: KernelRunner, place: Pointer, count: Ints, node: tree.Call) -> 
 
 
 def _wait(run: KernelRunner, place: Pointer, token: Any, node: tree.Call) -> None:
-    _add(run, "await", place, _spread(run, token), node)
+    _add(run, "await", place, spread_known(run, token), node)
 
 
 def _add(
@@ -154,7 +154,7 @@ def _add(
 ) -> None:
     assert run.barriers is not None
     if run.mask.any():
-        run.barriers.bytes.note_expected(run.mask, _spread(run, place.shared_address), None, node.span)
+        run.barriers.bytes.note_expected(run.mask, spread_known(run, place.shared_address), None, node.span)
         run.barriers.add(run, _make_event(run, kind, place, values, node, site or node.span))
 
 
@@ -162,16 +162,11 @@ def _make_event(
     run: KernelRunner, kind: str, place: Pointer, values: Ints, node: tree.Call, site: tuple[int, int]
 ) -> BarrierEvent:
     call = run.get_call(node.span)
-    return BarrierEvent(kind, run.mask.copy(), _spread(run, place.shared_address), values, site, call)
+    return BarrierEvent(kind, run.mask.copy(), spread_known(run, place.shared_address), values, site, call)
 
 
 def _evaluate(run: KernelRunner, node: tree.Expression, scope: Scope) -> Ints:
-    return _spread(run, run.evaluate(node, scope))
-
-
-def _spread(run: KernelRunner, value: Any) -> Ints:
-    """Return a number for every thread; TraceLostError if it is not known."""
-    return require_known(spread_number(value, run.threads))
+    return spread_known(run, run.evaluate(node, scope))
 
 
 def _count_threads(run: KernelRunner) -> Ints:

@@ -17,7 +17,12 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.instructions.immediates import find_transposes
-from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError, require_known
+from lanescope.reader.threads.barriers.barrier_trace import (
+    BarrierEvent,
+    BarrierTrace,
+    TraceLostError,
+    spread_known,
+)
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
@@ -31,7 +36,6 @@ from lanescope.reader.threads.memory.storage import (
     Mask,
     Pointer,
     spread_coefficient,
-    spread_number,
 )
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
 
@@ -183,8 +187,8 @@ def _note_box(code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, e
     shared, box = (operands[1], operands[0]) if outward else (operands[0], operands[1])
     token, _, rest = box.strip().strip("[]").partition(",")
     coordinates = split_operands(rest.strip().strip("{}"))
-    values = [_spread(code.run, code.get_value(one)) for one in coordinates]
-    place = _spread(code.run, code.get_shared_address(shared))
+    values = [spread_known(code.run, code.get_value(one)) for one in coordinates]
+    place = spread_known(code.run, code.get_shared_address(shared))
     written = code.get_site(token)
     sites = tuple(code.get_site(one) for one in coordinates)
     adds = opcode.startswith("cp.reduce")
@@ -207,8 +211,8 @@ def note_box_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope, e
         at, box, *places, _ = given
         coordinates, sites = _evaluate_all(run, places, scope)
     address = run.evaluate(at, scope)
-    place = _spread(run, address.shared_address if isinstance(address, Pointer) else address)
-    values = [_spread(run, value) for value in coordinates]
+    place = spread_known(run, address.shared_address if isinstance(address, Pointer) else address)
+    values = [spread_known(run, value) for value in coordinates]
     written = trace_site(run, box, scope)
     _add_box(run, event, written, (place, values, run.mask.copy()), sites)
 
@@ -265,11 +269,6 @@ def _add_box(
             trace.order.check_read(trace.events, mine[None], np.array([lane]), site, True)
         move.data[int(lane)] = trace.staged.replace_bytes(data, places[None], [int(lane)])
     trace.stores.append(move)
-
-
-def _spread(run: KernelRunner, value: Any) -> Ints:
-    """Return a number for every thread; TraceLostError if it is not known."""
-    return require_known(spread_number(value, run.threads))
 
 
 # products and staging -------------------------------------------------------------------------------------------------
@@ -353,7 +352,7 @@ def _read_operands(
             turn = code.get_value(transposes[name]) if name in transposes else None
             major = "MN" if isinstance(turn, ThreadNumber) and turn.known else "K"
             views[name] = view(instruction, name, major)
-            words[name], sites[name] = _spread(code.run, code.get_value(token)), code.get_site(token)
+            words[name], sites[name] = spread_known(code.run, code.get_value(token)), code.get_site(token)
     except LayoutError:
         return None
     return words, views, sites
