@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.cases import for_each
 from tests.checked import check_text
-from tests.test_check_tcgen05 import RIGHT
+from tests.test_check_tcgen05 import KERNEL, RIGHT
 
 ALLOC = r"""  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;"
       :: "r"(sA), "r"(COLUMNS));
@@ -48,6 +48,7 @@ COPIES = """  copy(sA, &tma_a, bar, 0, 0);
 TWO_TILES = RIGHT.replace("SWIZZLE_128B", "SWIZZLE_32B").replace("= {64", "= {16").replace("1024 >> 4", "256 >> 4")
 TWO_TILES = TWO_TILES.replace("2ull << 61", "6ull << 61").replace("128 * 128", "128 * 32")
 TWO_TILES = TWO_TILES.replace("__global__ void gemm(", COPY).split("  for (int k")[0] + COPIES  # of 64 of 128 columns
+NAMED = KERNEL.replace("uint32_t taddr) {", "uint32_t taddr, const __nv_bfloat16* A, const __nv_bfloat16* B) {")
 
 
 def list_findings(text: str) -> list[tuple[str, str]]:
@@ -55,7 +56,7 @@ def list_findings(text: str) -> list[tuple[str, str]]:
     return [(one.code, lines[text.count("\n", 0, one.span[0])]) for one in check_text(text).findings]
 
 
-@for_each("text", [RIGHT, BUILT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED, TWO_TILES])
+@for_each("text", [RIGHT, BUILT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED, TWO_TILES, NAMED])
 def test_right_code_has_no_finding(text: str) -> None:
     assert list_findings(text) == []
 
@@ -78,6 +79,8 @@ def test_right_code_has_no_finding(text: str) -> None:
         (RIGHT, "(1u << 7) |", "(3u << 7) |", "idesc_illegal", "3u << 7"),
         (RIGHT, "(1u << 4) |", "(0u << 4) |", "idesc_illegal", "0u << 4"),
         (RIGHT, "(1u << 7) |", "(0u << 7) |", "idesc_type", "0u << 7"),
+        (NAMED, "(1u << 7) |", "(0u << 7) |", "idesc_type", "0u << 7"),
+        (NAMED, "| (1u << 10)", "", "idesc_type", "1u << 7"),  # beside which it is missing
         (RIGHT, "kind::f16", "kind::tf32", "idesc_illegal", "1u << 7"),
         (RIGHT, "cta_group::1", "cta_group::2", "idesc_size", "64u >> 3"),
         (RIGHT, "| ((64u", "| (1u << 23) | ((64u", "idesc_reserved_bits", "idesc"),
@@ -92,6 +95,11 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
     assert old in text
     found = list_findings(text.replace(old, new, 1))
     assert any(one == code and line in at for one, at in found), found
+
+
+@for_each("line", ["// f16 in A", "using Other = half;"])
+def test_a_type_that_the_text_names_may_be_meant(line: str) -> None:
+    assert list_findings(f"{line}\n" + NAMED.replace("(1u << 7) |", "(0u << 7) |")) == []
 
 
 @for_each(

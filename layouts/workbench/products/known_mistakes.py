@@ -25,16 +25,21 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1\.f(?:16|32)$")
 
 
+def names_type(text: str, kind: str) -> bool:
+    """Return whether code or comments of a text name f16 or bf16; includes and the opcodes of PTX are neither."""
+    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M) + " ".join(_COMMENT.findall(text))
+    return re.search(_NAMES[kind], code.replace("kind::f16", ""), re.I) is not None
+
+
 def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | None:
     """Return the finding of an mma on arrays of another 16-bit type than its own, if no code or comment names its
     type.
 
     head: the parameters of the kernel.
     """
-    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M) + " ".join(_COMMENT.findall(text))
     for use in {use.span: use for use in run.products}.values():
         instruction, multiplied = find_mma(use.opcode), _MULTIPLIED.search(use.opcode)
-        if instruction is None or multiplied is None or re.search(_NAMES[multiplied[1]], code, re.I):
+        if instruction is None or multiplied is None or names_type(text, multiplied[1]):
             continue
         sides = (locate_operand(run, use, instruction, name).warps or () for name in "ab")
         for array in sorted({warp.array for side in sides for warp in side} - {""}):

@@ -22,11 +22,13 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.workbench.products.known_mistakes import names_type
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import VerifiedOperand, Workbench
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.text.asm_operands import find_operand_argument
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
+from lanescope.workbench.text.names import find_operand_letter
 
 TITLES = {
     "idesc_illegal": "The instruction descriptor is not legal for the instruction",
@@ -84,7 +86,7 @@ def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Workbench, t
     uses = list(_find_words(asm_runs, target))
     found = [mistake for use in uses for mistake in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
-    found += _check_operands(text, plain, bench)
+    found += list(_check_operands(text, plain, bench)) or _check_names(text, plain)
     found += _check_columns(asm_runs, uses, target)
     unique = {(mistake.code, mistake.span): mistake for mistake in reversed(found)}
     return sorted(unique.values(), key=lambda mistake: mistake.span)
@@ -175,7 +177,27 @@ def _check_ids(text: str, use: _MmaWord) -> Iterator[Pitfall]:
 
 # the tiles ------------------------------------------------------------------------------------------------------------
 
+_TYPES = {
+    **dict.fromkeys(("half", "__half", "fp16", "f16"), "f16"),
+    **dict.fromkeys(("nv_bfloat16", "__nv_bfloat16", "bf16", "bfloat16"), "bf16"),
+}
+_ELEMENTS = re.compile(rf"\b({'|'.join(_TYPES)})\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?(\w+)\s*[,;=)]")
 _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to copy bytes
+
+
+def _check_names(text: str, uses: Sequence[_MmaWord]) -> Iterator[Pitfall]:
+    """Yield a 16-bit type that neither code nor comments name, if pointers to the operand have the other one."""
+    declared = [(match[1], find_operand_letter(match[2])) for match in _ELEMENTS.finditer(blank_text(text))]
+    for use in uses:
+        for name in "ab":
+            kind = use.word.types[name]
+            other = next((_TYPES[word] for word, letter in declared if letter == name), kind)
+            if kind in _TYPES.values() and other != kind and not names_type(text, kind):
+                message = (
+                    f"{name.upper()} is {kind} by the instruction descriptor; its elements are {other} in the code."
+                )
+                places = [use.find_place(text, field) for field in (name, *"ab")]  # that of A beside a missing one of B
+                yield Pitfall("idesc_type", message, next((at for at in places if at != use.span), use.span))
 
 
 def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Workbench) -> Iterator[Pitfall]:
