@@ -13,6 +13,22 @@ def test_a_right_kernel_is_verified() -> None:
     assert (report.findings, report.open, report.steps) == ((), (), 8)
 
 
+HALF = BY_TMA.replace("8u << 24", "4u << 24").replace("128 + BN", "64 + BN").replace("128 * BK", "64 * BK")
+HALF = HALF.replace("blockIdx.y * 128", "blockIdx.y * 64").replace("K, 128)", "K, 64)").replace("M / 128", "M / 64")
+HALF = HALF.replace("    for (int i = 0", "    if (threadIdx.x % 32 < 16) for (int i = 0").replace(
+    "C[(row + threadIdx.x) * N", "C[(row + warp * 16 + threadIdx.x % 32) * N"
+)  # M = 64: 16 rows for each warp
+
+
+def test_the_lanes_of_64_rows_are_followed() -> None:
+    report = run_blocks(HALF)
+    assert (report.mistakes, report.open) == ((), ())
+    other = run_blocks(plant(("row + warp * 16", "row + warp * 8"), text=HALF))
+    assert not other.mistakes and ["not stored as the rows" in one.message for one in other.open] == [True]
+    (found,) = run_blocks(plant(("t * BK, row)", "t * BK, col)"), text=HALF)).mistakes
+    assert found.code == "row_coordinate_wrong"
+
+
 MISTAKES = [  # what stands there, what is planted, code, line
     (
         "load(sB, &tb, &full, t * BK, col)",
@@ -52,7 +68,7 @@ OPEN = [  # what stands there, what is planted, the reason
     ("describe(sA + k * 16), describe(sB + k * 16)", "describe(sB + k * 16), describe(sA + k * 16)", "is not known"),
     ("(warp * 32 << 16) + c", "c", "stored nowhere"),
     ("  __shared__ uint64_t full", "  if (blockIdx.x == 1) return;\n  __shared__ uint64_t full", "computes nothing"),
-    ("8u << 24", "4u << 24", "M = 64 are not followed"),
+    ("8u << 24", "4u << 24", "not stored as the rows and columns"),  # half of the lanes hold none
     ("t > 0 || k > 0", "k > 0", "the same columns of tensor memory in turn"),
     ("t > 0 || k > 0", "1", "that no other has set"),
 ]

@@ -1,7 +1,7 @@
 """D of tcgen05.mma in a run that follows tiles: the products that add to it, and what tcgen05.ld returns of it.
 
-Followed are products of 128 rows by one CTA, each D in columns of its own: lane i of tensor memory is row i of D, and
-each column of 32 bits one of its columns. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
+Followed are products of 128 or 64 rows by one CTA, each D in columns of its own: a lane of tensor memory is a row of D,
+and each column of 32 bits one of its columns. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode
 
 LANES, COLUMNS = 128, 512
+_LANE = np.arange(LANES)
+_ROWS = {LANES: _LANE, LANES // 2: np.where(_LANE % 32 < 16, _LANE // 32 * 16 + _LANE % 16, -1)}  # by M, -1: no row
 _LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.32x32b\.x\d+\.b32")
 UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
 
@@ -30,11 +32,12 @@ UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
 @dataclass(slots=True)
 class TensorSums:
     """The D in tensor memory. owner: of each column the number of its result, -1 for none; first: the first column of
-    each result.
+    each result, rows: the row of D in each of its lanes.
     """
 
     owner: Ints = field(default_factory=lambda: np.full(COLUMNS, -1, np.int64))
     first: dict[int, int] = field(default_factory=dict)
+    rows: dict[int, Ints] = field(default_factory=dict)
 
     def add_product(self, code: AsmCode, event: TensorEvent) -> tuple[int, Tcgen05Mma]:
         """Return (the number of the result that a product adds to or begins, the instruction)."""
@@ -57,7 +60,7 @@ class TensorSums:
             raise TraceLostError("its tiles use the same columns of tensor memory in turn")
         result = len(code.run.results)
         code.run.results.append(ProductResult(instruction.ptx, code.assembly.span, None, True))
-        self.owner[columns], self.first[result] = result, start
+        self.owner[columns], self.first[result], self.rows[result] = result, start, _ROWS[instruction.m]
         return result, instruction
 
     def load(self, code: AsmCode, event: TensorEvent, outputs: Sequence[str]) -> None:
@@ -66,21 +69,22 @@ class TensorSums:
             raise TraceLostError("only tcgen05.ld of the shape .32x32b is followed")
         threads = np.arange(code.run.threads)
         address = event.operands["at"]
-        row = (address >> 16) + threads % 32
-        mine = event.mask & (row // 32 == threads // 32 % 4)
+        lane = (address >> 16) + threads % 32
+        mine = event.mask & (lane // 32 == threads // 32 % 4)
         for n, output in enumerate(outputs):
-            code.put_value(output, self._read_column(row, (address & 0xFFFF) + n, mine))
+            code.put_value(output, self._read_column(lane % LANES, (address & 0xFFFF) + n, mine))
 
-    def _read_column(self, row: Ints, column: Ints, mask: Mask) -> DataBytes:
-        """Return a register of each thread: the element of D in a row and a column of tensor memory."""
+    def _read_column(self, lane: Ints, column: Ints, mask: Mask) -> DataBytes:
+        """Return a register of each thread: the element of D in a lane and a column of tensor memory."""
         inside = mask & (column < COLUMNS)
         owner = np.where(inside, self.owner[np.where(inside, column, 0)], -1)
         first = np.array([self.first.get(int(one), 0) for one in owner])
-        record = np.where(owner >= 0, -owner - 1, OPEN)
+        row = np.array([self.rows[int(one)][at] if one >= 0 else -1 for one, at in zip(owner, lane, strict=True)])
+        record = np.where(row >= 0, -owner - 1, OPEN)
         four = np.arange(4)
         return DataBytes(
             np.repeat(record[:, None], 4, axis=1),
-            np.repeat(row[:, None], 4, axis=1),
+            np.repeat(row.clip(0)[:, None], 4, axis=1),
             4 * (column - first)[:, None] + four,
         )
 
@@ -89,7 +93,7 @@ def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
     """Return why D of a product is not followed, "" if it is."""
     if instruction.pair:
         return "products of pairs of CTAs are not followed"
-    if instruction.m != LANES:
+    if instruction.m not in _ROWS:
         return f"products with M = {instruction.m} are not followed"
     if instruction.d not in ("f32", "s32"):
         return f"D of the type {instruction.d} is not followed"
