@@ -145,9 +145,20 @@ NESTED = RING.replace("  uint64_t full[", "  struct Full { uint64_t full[").repl
 )
 NESTED = NESTED.replace("s.full[", "s.ring.full[")
 COPIED = RING.replace("    ++read;", "    auto before = read;\n    ++before;\n    read = before;")
+STORAGE = "Storage<T, LayoutA, LayoutB>"
+HIDDEN = RING.replace("  auto& s =", f"  using Storage = {STORAGE};\n  auto& s =").replace(
+    f"<{STORAGE}*>", "<Storage*>"
+)
+PARAMS = "  cutlass::ClusterLaunchParams params{dim3(m / 128, n / 128), dim3(256), dim3(1), 1 << 17};\n"
+DEFERRED = RING.replace(PARAMS, "").replace(
+    "  cutlass::launch_kernel",
+    "  dim3 block(warps * 32);\n" + PARAMS.replace("dim3(256)", "block") + "  cutlass::launch_kernel",
+)
+DEFERRED = DEFERRED.replace("<class T> void multiply", "<class T, int warps> void multiply")
+DEFERRED += "void run(int n, half_t* A) { constexpr int kWarps = 8; multiply<half_t, kWarps>(n, n, n, A, A, A); }\n"
 
 
-@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED])
+@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED, HIDDEN, DEFERRED])
 def test_a_ring_is_simulated_however_it_is_written(kernel: str) -> None:
     assert kernel != RING
     assert [code for code, _ in find_lines(kernel.replace(ARRIVE, ""))] == ["mbarrier_stuck"]

@@ -70,6 +70,13 @@ def test_a_wrong_value_of_a_launch_is_found(launch: str) -> None:
     assert wrong.steps == 0 and {finding.code for finding in wrong.findings} == {"sbo_other_width"}
 
 
+def test_a_loop_that_launches_a_kernel_is_none_of_its_loops() -> None:
+    """The loop that measures a kernel's time has often a variable of the same name as one of the kernel's."""
+    wrong = check(TEMPLATE, "for (int k = 0; k < 9; ++k) gemm<SBO><<<1, 128>>>(out + k, 4);", 512)
+    (finding,) = wrong.findings
+    assert " at k = 0: " in finding.message
+
+
 @for_each("line", ["template __global__ void gemm<1024>(float*, int);", "template void gemm<1024>(float* o, int n);"])
 def test_an_explicit_instantiation_is_an_instance(line: str) -> None:
     right = check_text(MAPS + TEMPLATE + line)

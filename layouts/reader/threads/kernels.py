@@ -41,6 +41,7 @@ from lanescope.reader.threads.language.program import (
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.launches import (
     KernelLaunch,
+    find_function_around,
     find_qualifier,
     find_unnamed_launch,
     is_kernel,
@@ -58,6 +59,7 @@ from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCou
 from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
 
 MOST_KERNELS = 24
+MOST_CALLERS = 3  # depth of the calls of function templates that lead to a launch
 MOST_ORDERED = 4  # launches of one kernel whose order is followed
 ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
@@ -216,7 +218,7 @@ class _Program:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
         host = self._make_host()
         enclosing = Scope(self.scope.find_home(launch.at))
-        _bind_launcher(host, launch.around, enclosing, self.element if self.follow == BARRIERS else None)
+        self._bind_launcher(host, launch.around, enclosing, self.element if self.follow == BARRIERS else None)
         if self.follow == BARRIERS:
             _bind_sizes(host, launch.around, enclosing, self.size[0], self.element)
         for statement in list_local_constants(launch.around, launch.at):
@@ -289,6 +291,34 @@ class _Program:
             again.turn_counts = TurnCounts(runner.turn_counts.names)
             return self._run_with_arguments(again, function, scope)
 
+    def _bind_launcher(
+        self,
+        host: KernelRunner,
+        around: tree.Function | None,
+        enclosing: Scope,
+        element: SizedType | None = None,
+        depth: int = MOST_CALLERS,
+    ) -> None:
+        """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults.
+        element: for types that are not known; depth: of the calls that lead to it.
+        """
+        uses = list_template_uses(host.text, around.name) if around is not None and around.templates else []
+        callers = [(use, self._enter_caller(host, at, depth)) for use, at in uses]
+        for n, parameter in enumerate(around.templates if around is not None else ()):
+            values = (evaluate_template(host, use[n], caller) for use, caller in callers if n < len(use))
+            value = next((value for value in values if value is not None), None)
+            if value is None and parameter.default is not None:
+                value = evaluate_template(host, parameter.default, enclosing)
+            value = value if value is not None else _find_namesake(host, parameter)
+            enclosing.names[parameter.name] = value if value is not None else element if parameter.is_type else None
+
+    def _enter_caller(self, host: KernelRunner, at: int, depth: int) -> Scope:
+        """Return the scope of a place, with the constants and template arguments of the function around it."""
+        scope, caller = Scope(self.scope.find_home(at)), find_function_around(self.body, at) if depth else None
+        self._bind_launcher(host, caller, scope, depth=depth - 1)
+        scope.names |= {one.name: LaterValue(one, home=scope) for one in list_local_constants(caller, at)}
+        return scope
+
     def _bind_templates(
         self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope
     ) -> Scope:
@@ -353,23 +383,6 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
         runner.lost = str(error) if isinstance(error, TraceLostError) else ""
         return False
     return True
-
-
-def _bind_launcher(
-    host: KernelRunner, around: tree.Function | None, enclosing: Scope, element: SizedType | None = None
-) -> None:
-    """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults.
-
-    element: for types that are not known.
-    """
-    uses = list_template_uses(host.text, around.name) if around is not None and around.templates else []
-    for n, parameter in enumerate(around.templates if around is not None else ()):
-        values = (evaluate_template(host, use[n], host.globals) for use in uses if n < len(use))
-        value = next((value for value in values if value is not None), None)
-        if value is None and parameter.default is not None:
-            value = evaluate_template(host, parameter.default, enclosing)
-        value = value if value is not None else _find_namesake(host, parameter)
-        enclosing.names[parameter.name] = value if value is not None else element if parameter.is_type else None
 
 
 def _bind_sizes(

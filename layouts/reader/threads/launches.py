@@ -108,9 +108,8 @@ def list_launches(
     is of this kernel.
     """
     found: list[KernelLaunch] = []
-    functions = [f for f, _ in flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
-        enclosing = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
+        enclosing = find_function_around(body, match.start())
         if (enclosing is not None and enclosing.name == kernel) or not may_launch(match.start()):
             continue
         templates, past = _read_templates(text, match.end())
@@ -124,6 +123,12 @@ def list_launches(
             block = block or _find_configured_block(text[slice(*enclosing.span)])
         found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start(), given, grid))
     return found[:MOST_LAUNCHES]
+
+
+def find_function_around(body: Sequence[tree.Statement], at: int) -> tree.Function | None:
+    """Return the function whose body has a place of a program; None outside functions."""
+    functions = (f for f, _ in flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None)
+    return next((f for f in functions if f.span[0] <= at < f.span[1]), None)
 
 
 def find_unnamed_launch(text: str, kernels: Iterable[str]) -> KernelLaunch | None:
@@ -175,14 +180,14 @@ def _find_configured_block(text: str) -> str:
     return found[0].strip() if len(found) == 1 else ""
 
 
-def list_template_uses(text: str, name: str) -> list[tuple[tree.Expression, ...]]:
-    """List the template arguments that a text gives a function template."""
-    uses = []
+def list_template_uses(text: str, name: str) -> list[tuple[tuple[tree.Expression, ...], int]]:
+    """List the template arguments that a text gives a function template, and where."""
+    uses: dict[tuple[tree.Expression, ...], int] = {}
     for match in re.finditer(rf"\b{re.escape(name)}(?=\s*<)", text):
         arguments = _parse_arguments(_read_templates(text, match.end())[0])
-        if arguments and arguments not in uses:
-            uses.append(arguments)
-    return uses[:MOST_LAUNCHES]
+        if arguments:
+            uses.setdefault(arguments, match.start())
+    return list(uses.items())[:MOST_LAUNCHES]
 
 
 def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaunch]:
@@ -232,6 +237,6 @@ def list_local_constants(function: tree.Function | None, at: int) -> list[tree.D
             waiting += part.body
         elif isinstance(part, If | Loop) and part.span[0] <= at < part.span[1]:
             waiting += [part.yes, part.no] if isinstance(part, If) else [part.body]
-        elif isinstance(part, tree.Declaration | tree.Alias) and (at == 0 or part.span[0] < at):
+        elif isinstance(part, tree.Declaration | tree.Alias):  # also behind a kernel that a later call launches
             found.append(part)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL
 from lanescope.reader.code.calling.call_arguments import Invocation
 from lanescope.reader.code.calling.candidates import filter_declared_before
-from lanescope.reader.code.calling.launches import is_launched_again, note_launch, note_unread_call
+from lanescope.reader.code.calling.launches import is_launched_again, leave_loops, note_launch, note_unread_call
 from lanescope.reader.code.calling.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.calling.operator_calls import add_associated
 from lanescope.reader.code.calling.overloads import CallArgument, OverloadCandidate, accepts_count
@@ -63,11 +63,18 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
         return get_tuple_item(ev, node, call.templates, scope)
     kernels = list(_list_choices(target)) if len(node.launch) > 1 else []
     arguments = ev.evaluate_typed_arguments(node, scope)
+    invocation = Invocation(node, target, call.name, call.templates, call.named, scope, arguments)
+    return _launch_kernels(ev, invocation, kernels) if kernels else _call_target(ev, invocation)
+
+
+def _launch_kernels(ev: Evaluator, call: Invocation, kernels: Sequence[FunctionSet]) -> Any:
+    """Run the kernel that <<<…>>> launches, or each that it may be, unless it ran with the same arguments."""
     for kernel in kernels:
-        note_launch(ev, node, kernel, scope, arguments)
-    if len(kernels) == 1 and is_launched_again(ev, kernels[0], arguments):
+        note_launch(ev, call.node, kernel, call.scope, call.arguments)
+    if len(kernels) == 1 and is_launched_again(ev, kernels[0], call.arguments):
         return None
-    return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))
+    with leave_loops(ev):
+        return _call_target(ev, call)
 
 
 def _is_unevaluated(function: tree.Expression) -> bool:

@@ -46,7 +46,7 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
         return found
     parts = path if plain else tuple(part for part in path if part[0] not in _NAMESPACES)
     for n, (name, arguments) in enumerate(parts):
-        found = _find_member(run, found, parts[n - 1][0], name, scope) if n else scope.find(name)
+        found = _find_member(run, found, parts[n - 1][0], name, scope) if n else _find_name(run, name, scope)
         if isinstance(found, LaterValue):
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):
@@ -54,6 +54,19 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     if found is None and (names_cute(run.text) or cute_types.names_trait(path)):
         return cute_types.evaluate_path(run, path, scope)
     return _find_limit(parts, scope) if found is None else found
+
+
+def _find_name(run: KernelRunner, name: str, scope: Scope) -> Any:
+    """Return the meaning of a name; in the type of an alias of this name, the one that the alias hides. Source: C++20,
+    6.4.2.
+    """
+    found: Any = scope.find(name)
+    while isinstance(found, LaterValue) and isinstance(found.statement, tree.Alias) and found in run.opening:
+        outside = owner.parent if (owner := scope.find_owner(name)) is not None else None
+        if outside is None:
+            return None
+        scope, found = outside, outside.find(name)
+    return found
 
 
 def _find_limit(path: tree.Path, scope: Scope) -> ThreadNumber | None:
