@@ -183,7 +183,7 @@ class SourceText:
 
     unread: why it is not checked, "" if it is; pieces: the files that a joined text consists of; unfound: its quoted
     and CUTLASS includes for which no file was found; too_long: whether its includes were omitted because the text would
-    be too long.
+    be too long; written: whether the pieces of kernels that macros define are written out.
     """
 
     name: str
@@ -192,6 +192,14 @@ class SourceText:
     pieces: tuple[SourcePiece, ...] = ()
     unfound: tuple[str, ...] = ()
     too_long: bool = False
+    written: bool = False
+
+    def has_alone(self, span: tuple[int, int]) -> bool:
+        """Return whether characters are in one piece, which no other one repeats, so that they can be edited."""
+        around = [piece for piece in self.pieces if piece.start <= span[0] and span[1] <= piece.end]
+        if not self.written or not around:
+            return not self.written
+        return sum((one.name, one.first) == (around[0].name, around[0].first) for one in self.pieces) == 1
 
     def locate(self, span: tuple[int, int]) -> SourceSpan:
         """Return the place of characters of the text, in the file that contains the first of them."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanescope.app.check.facts import SourcePiece, SourceText
+from lanescope.cxx.made_kernels import list_written_spans
 from lanescope.cxx.source_text import INCLUDE
 from lanescope.workbench import check as engine
 
@@ -50,6 +51,23 @@ def join_includes(
         return replace(source, unfound=unfound, too_long=True)
     text = "".join(piece.file_text[piece.first : piece.first + piece.end - piece.start] for piece in join.pieces)
     return SourceText(source.name, text, source.unread, tuple(join.pieces), unfound)
+
+
+def write_kernels(source: SourceText) -> SourceText:
+    """Return a source in which kernels that macros define are written out, each with the places of its macro."""
+    pieces = source.pieces or (SourcePiece(0, len(source.text), source.name, source.text, 0),)
+    written = list[SourcePiece]()
+    at = 0
+    for first, past in list_written_spans(source.text):
+        for piece in pieces:
+            start, end = max(first, piece.start), min(past, piece.end)
+            if start < end:
+                written.append(replace(piece, start=at, end=at + end - start, first=piece.first + start - piece.start))
+                at += end - start
+    if not written or at > engine.LONGEST:
+        return source
+    text = "".join(piece.file_text[piece.first : piece.first + piece.end - piece.start] for piece in written)
+    return replace(source, text=text, pieces=tuple(written), written=True)
 
 
 def list_include_lines(text: str) -> Iterator[IncludeLine]:

@@ -22,6 +22,7 @@ from lanescope.app.check.facts import (
     SourceSpan,
     SourceText,
 )
+from lanescope.app.check.includes import write_kernels
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.job import run_within
 from lanescope.deadline import omit_when
@@ -77,6 +78,8 @@ def check_source(
     """
     if source.unread:
         return _make_unread(source, source.unread, 0)
+    lines = source.text.count("\n") + 1
+    source = write_kernels(source)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
         late = time.monotonic() + REPAIRING * seconds
@@ -84,7 +87,7 @@ def check_source(
             result = run_within(
                 seconds, lambda: engine.check_text(source.text, choices, headers, target, True), TooSlowError
             )
-        return _build_report(source, result, target)
+        return _build_report(source, result, target, lines)
     except TooSlowError as error:
         at = error.place or 0
         line = source.text.count("\n", 0, at) + 1
@@ -118,8 +121,8 @@ def describe_internal_error(error: Exception) -> str:
     return f"internal error {type(error).__name__} {shorten_value(str(error), 100)}".rstrip() + where
 
 
-def _build_report(source: SourceText, result: check_report.CheckReport, target: str) -> SourceReport:
-    """Build the report of one text, with places in the files that it was joined from."""
+def _build_report(source: SourceText, result: check_report.CheckReport, target: str, lines: int) -> SourceReport:
+    """Build the report of one text, with places in the files that it was joined from. lines: of the file itself."""
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
     descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
     spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
@@ -128,7 +131,7 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
     return SourceReport(
         CheckedSource(
             file=source.name,
-            lines=source.text.count("\n") + 1,
+            lines=lines,
             included=list(dict.fromkeys(piece.name for piece in source.pieces if piece.name != source.name)),
             unfound=list(source.unfound),
             descriptors=result.descriptors,
@@ -146,7 +149,7 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
             *(
                 _build_finding(source, finding)
                 for finding in result.findings
-                if finding.code != UNBALANCED or not source.name.endswith(_PRINTED)
+                if finding.code != UNBALANCED or not (source.pieces or source.name.endswith(_PRINTED))
             ),
         ),
         (
@@ -193,6 +196,7 @@ def _find_unbalanced_files(source: SourceText) -> Iterator[CheckFinding]:
 
 
 def _build_finding(source: SourceText, finding: results.CheckFinding) -> CheckFinding:
+    edits = finding.edits if all(source.has_alone(edit.span) for edit in finding.edits) else ()
     return copy_fact(
         CheckFinding,
         finding,
@@ -200,7 +204,7 @@ def _build_finding(source: SourceText, finding: results.CheckFinding) -> CheckFi
         place=source.locate(finding.span),
         fix=finding.fix or None,
         assumed=dict(finding.assumed),
-        edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in finding.edits],
+        edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in edits],
         follows=[FollowingRead(message=read.message, place=source.locate(read.span)) for read in finding.follows],
     )
 
