@@ -12,18 +12,15 @@ from lanescope.reader.code.calling import (
     call_evaluation,
     call_frames,
     candidates,
-    library_calls,
     operator_calls,
     parameters,
     python_calls,
 )
 from lanescope.reader.code.calling.call_frames import CallFrame
 from lanescope.reader.code.expression import (
-    assignments,
     conversions,
     expressions,
     operations,
-    operators,
     places,
     storing,
 )
@@ -31,26 +28,23 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.naming import declarations, definitions, name_resolution
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.objects import (
-    allocating,
     construction,
-    foreign_unions,
     initializers,
     later_members,
     lifetimes,
     member_initialization,
     members,
     pointers,
-    views,
 )
 from lanescope.reader.code.objects.memory import OutsideMemory
 from lanescope.reader.code.ptx import asm_statements
-from lanescope.reader.code.running import branches, execution, forgetting, loops, paths, side_effects
+from lanescope.reader.code.running import branches, execution, forgetting, paths, side_effects
 from lanescope.reader.code.running.paths import EscapedPath, JumpTarget
 from lanescope.reader.code.running.run_records import Calls, Fork, KernelLaunchRecord, MemoryStore, SkippedCode
 from lanescope.reader.code.running.write_summaries import WriteSummaries
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.types import instances, sizing, type_resolution
+from lanescope.reader.code.types import instances, type_resolution
 from lanescope.reader.code.values import ResolvedType
 
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
@@ -164,30 +158,23 @@ class Evaluator:
         self.descriptor_marks: set[tuple[TextMark, ...]] = set()  # marks of values found to be descriptors
 
     # findings
-    check_operation = findings.check_operation
-    is_descriptor = findings.is_descriptor
     mark_operand = findings.mark_operand
     narrow_value = findings.narrow_value
     note_variable = findings.note_variable
     note_value = findings.note_value
-    check_field_overflow = findings.check_field_overflow
     update_noted = findings.update_noted
-    make_uninitialised = findings.make_uninitialised
     list_running_functions = findings.list_running_functions
     format_expression = findings.format_expression
     # paths
     follow_alternatives = paths.follow_alternatives
     keep_escape = paths.keep_escape
     follow_branch = paths.follow_branch
-    make_fork = paths.make_fork
     write_cell = paths.write_cell
     rejoin_paths = paths.rejoin_paths
     restore_last_path = paths.restore_last_path
-    rewrite_log = paths.rewrite_log
     list_writes_since = paths.list_writes_since
     # construction
     begin_member = member_initialization.begin_member
-    run_constructor_entry = construction.run_constructor_entry
     construct_object = construction.construct_object
     copy_object_members = construction.copy_object_members
     forget_members = construction.forget_members
@@ -197,9 +184,6 @@ class Evaluator:
     construct_value = initializers.construct_value
     make_default = initializers.make_default
     evaluate_initializer = initializers.evaluate_initializer
-    make_text_array = initializers.make_text_array
-    # foreign_unions
-    make_descriptor_object = foreign_unions.make_descriptor_object
     # conversions
     convert_to_kind = conversions.convert_to_kind
     convert_object_to_integer = conversions.convert_object_to_integer
@@ -208,7 +192,6 @@ class Evaluator:
     evaluate_shared_address = conversions.evaluate_shared_address
     slice_to_base = conversions.slice_to_base
     # name_resolution
-    expand_pack = name_resolution.expand_pack
     make_pack_scopes = name_resolution.make_pack_scopes
     resolve_name = name_resolution.resolve_name
     evaluate_template_argument = name_resolution.evaluate_template_argument
@@ -217,20 +200,14 @@ class Evaluator:
     evaluate_later_member = later_members.evaluate_later_member
     # type_resolution
     find_builtin_type = type_resolution.find_builtin_type
-    find_named_type = type_resolution.find_named_type
     get_value_type = type_resolution.get_value_type
     resolve_type = type_resolution.resolve_type
     # instances
     apply_template = instances.apply_template
-    make_pattern_evaluator = instances.make_pattern_evaluator
     make_template_argument_value = instances.make_template_argument_value
-    # operators
-    evaluate_binary = operators.evaluate_binary
-    make_unknown = operators.make_unknown
     # call_evaluation
     call_function = call_evaluation.call_function
     evaluate_call = call_evaluation.evaluate_call
-    find_declared_return_type = call_evaluation.find_declared_return_type
     # call_arguments
     make_copy_argument = call_arguments.make_copy_argument
     make_constructor_argument = call_arguments.make_constructor_argument
@@ -241,29 +218,20 @@ class Evaluator:
     evaluate_argument = call_arguments.evaluate_argument
     # candidates
     choose_function = candidates.choose_function
-    deduce_arguments = candidates.deduce_arguments
     # parameters
     bind_parameters = parameters.bind_parameters
     make_this_scope = parameters.make_this_scope
     upcast_object = parameters.upcast_object
-    # library_calls
-    call_array_member = library_calls.call_array_member
     # side_effects
     forget_call = side_effects.forget_call
     # operator_calls
     evaluate_operator = operator_calls.evaluate_operator
     # python_calls
-    evaluate_arguments = python_calls.evaluate_arguments
     get_item = python_calls.get_item
-    list_items = python_calls.list_items
     # operations
-    apply_integer_operator = operations.apply_integer_operator
     convert_object_to_number = operations.convert_object_to_number
     apply_operator = operations.apply_operator
-    # sizing
-    evaluate_sizeof = sizing.evaluate_sizeof
     # places
-    take_address = places.take_address
     load_place = places.load_place
     find_place = places.find_place
     # pointers
@@ -271,14 +239,9 @@ class Evaluator:
     evaluate_dereference = pointers.evaluate_dereference
     store_memory = pointers.store_memory
     find_target_place = pointers.find_target_place
-    # views
-    view_bits = views.view_bits
     # members
     find_member = members.find_member
     list_part_items = members.list_part_items
-    # assignments
-    assign_place = assignments.assign_place
-    find_local_scope = assignments.find_local_scope
     # storing
     copy_assigned = storing.copy_assigned
     store_value = storing.store_value
@@ -286,39 +249,22 @@ class Evaluator:
     # expressions
     evaluate_for_effect = expressions.evaluate_for_effect
     enter_function = call_frames.enter_function
-    record_call = call_frames.record_call
     make_key = expressions.make_key
     leave_function = call_frames.leave_function
     evaluate_name = expressions.evaluate_name
     spend_step = expressions.spend_step
     evaluate_expression = expressions.evaluate_expression
-    find_origin = call_frames.find_origin
-    # allocating
-    has_own_allocation = allocating.has_own_allocation
     # lifetimes
-    abandon_temporaries = lifetimes.abandon_temporaries
     assign_into = lifetimes.assign_into
     copy_construct = lifetimes.copy_construct
-    copy_into = lifetimes.copy_into
-    copy_members = lifetimes.copy_members
     destroy_object = lifetimes.destroy_object
-    destroy_temporaries = lifetimes.destroy_temporaries
     destroy_variables = lifetimes.destroy_variables
-    forget_pending_ends = lifetimes.forget_pending_ends
     note_library_objects = lifetimes.note_library_objects
     run_perhaps = lifetimes.run_perhaps
-    release_object = lifetimes.release_object
     evaluate_full_expression = lifetimes.evaluate_full_expression
-    # loops
-    execute_loop = loops.execute_loop
     # asm_statements
-    is_absent = asm_statements.is_absent
     give_earlier_value = asm_statements.give_earlier_value
-    forget_entry_writes = asm_statements.forget_entry_writes
-    may_asm_write = asm_statements.may_asm_write
     is_changed_before_entry = asm_statements.is_changed_before_entry
-    copy_unshared = asm_statements.copy_unshared
-    write_outputs = asm_statements.write_outputs
     # execution
     make_array = execution.make_array
     run_entry = execution.run_entry
@@ -328,18 +274,11 @@ class Evaluator:
     run_body = execution.run_body
     # definitions
     define = definitions.define
-    find_owner = definitions.find_owner
     # declarations
     make_place_argument = declarations.make_place_argument
-    assign_name = declarations.assign_name
-    get_item_place = declarations.get_item_place
     # branches
     join_breaks = branches.join_breaks
-    evaluate_chosen_arm = branches.evaluate_chosen_arm
-    format_condition = branches.format_condition
     decide_condition = branches.decide_condition
-    make_case_branch = branches.make_case_branch
-    evaluate_both_arms = branches.evaluate_both_arms
     merge = branches.merge
     evaluate_truth = branches.evaluate_truth
     # forgetting

@@ -268,7 +268,7 @@ def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = No
         if value.record.fields is None or not value.record.bits:
             return
         cell = value.store
-    if not ev.is_descriptor(cell.value, name, kind):
+    if not is_descriptor(ev, cell.value, name, kind):
         ev.update_noted(cell)
         return
     _record_descriptor(ev, name, span, get_integer(cell.value), cell, kind)
@@ -288,7 +288,7 @@ def update_noted(ev: Evaluator, cell: Cell) -> None:
 def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool = False) -> None:
     """Record an argument, an asm operand or a returned value that looks like a descriptor."""
     integer = get_integer(value)
-    if integer is None or not ev.is_descriptor(value, name):
+    if integer is None or not is_descriptor(ev, value, name):
         return
     loops = list_named_loops(ev)
     if not replace and any(_is_same_value(f.value, integer) and f.loops == loops for f in ev.descriptors[-64:]):

@@ -9,6 +9,7 @@ from lanescope.cxx.integers import IntegerType
 from lanescope.reader.code.calling.overloads import CallArgument
 from lanescope.reader.code.expression.integer_values import get_integer, make_size
 from lanescope.reader.code.naming.scopes import Cell
+from lanescope.reader.code.objects.views import view_bits
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.values import (
@@ -92,7 +93,7 @@ _VIEWS: dict[type, Callable[[Evaluator, Any, ResolvedType], Any]] = {
 
 def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int | None) -> Any:
     """Return item `at` of a place as an integer place; an unknown part if the size in bytes is unknown."""
-    return ev.view_bits(place, kind, at * size * 8) if size is not None else BlurredPlace(place)
+    return view_bits(ev, place, kind, at * size * 8) if size is not None else BlurredPlace(place)
 
 
 def _get_type_size(kind: ResolvedType | None) -> int | None:

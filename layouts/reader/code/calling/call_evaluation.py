@@ -18,6 +18,7 @@ from lanescope.reader.code.calling.overloads import CallArgument, OverloadCandid
 from lanescope.reader.code.calling.python_calls import call_python, choose_python_overload
 from lanescope.reader.code.calling.virtual_calls import resolve_virtual_call
 from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.findings import is_descriptor
 from lanescope.reader.code.naming.lookup import find_name, get_this
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.lifetimes import MADE
@@ -201,7 +202,7 @@ def call_function(
     ev.called.add(id(function))
     known_before = len(ev.descriptors)
     value = _run_function(ev, closure, function, scope, span, at)
-    if ev.is_descriptor(value, function.name):
+    if is_descriptor(ev, value, function.name):
         del ev.descriptors[known_before:]
     if isinstance(value, ObjectValue) and value.record.ends and not value.stored and not ev.python:
         ev.temporaries.append((value, MADE))
@@ -256,7 +257,7 @@ def _run_function(
     )
     frame = ev.frames[-1]
     try:
-        frame.returns = ev.find_declared_return_type(function, scope)
+        frame.returns = find_declared_return_type(ev, function, scope)
         frame.instance = _make_instance_key(closure, function, scope)
         frame.single = not ev.python and _has_single_return(ev, function)
         return ev.finish_function(ev.run_body(function, scope), scope)

@@ -19,6 +19,7 @@ from lanescope.reader.code.calling.overloads import (
 from lanescope.reader.code.cute.cute_values import freeze_value, is_cute_value
 from lanescope.reader.code.naming.scopes import NameScope
 from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.types.instances import make_pattern_evaluator
 from lanescope.reader.code.types.specializations import format_placeless
 from lanescope.reader.code.types.templates import (
     Evaluate,
@@ -126,7 +127,7 @@ def deduce_arguments(
     if not _bind_explicit(match, function, list(closure.templates or ())):
         return None
     open_ = match.names - frozenset(match.bound)
-    evaluate = ev.make_pattern_evaluator(closure.get_home(function))
+    evaluate = make_pattern_evaluator(ev, closure.get_home(function))
     for n, parameter in enumerate(function.parameters[: len(arguments)]):
         pattern = parameter.type
         if pattern is None or not has_names(pattern, open_):

@@ -11,6 +11,7 @@ from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.calling.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.calling.byte_calls import copy_bytes, set_bytes
 from lanescope.reader.code.calling.call_arguments import Invocation
+from lanescope.reader.code.calling.call_frames import record_call
 from lanescope.reader.code.calling.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.calling.library_types import construct_library_type, is_atom_call
 from lanescope.reader.code.calling.overloads import CallArgument
@@ -107,7 +108,7 @@ def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate array.size() of std::array; an unknown member function may write the array."""
     if not isinstance(call.owner, ArrayValue) or call.owner.typed is None:
         return MISSING
-    result = ev.call_array_member(call.owner, call.name, call.values)
+    result = call_array_member(ev, call.owner, call.name, call.values)
     if result is not None:
         return result
     forget_escaped(ev, Cell(call.owner))
@@ -160,7 +161,7 @@ def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate std::begin, std::size and the like of an array."""
     if call.target is not None or len(call.values) != 1 or call.name not in _RANGES:
         return MISSING
-    result = ev.call_array_member(call.values[0], call.name, []) if isinstance(call.values[0], ArrayValue) else None
+    result = call_array_member(ev, call.values[0], call.name, []) if isinstance(call.values[0], ArrayValue) else None
     return result if result is not None else MISSING
 
 
@@ -359,7 +360,7 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
     term = OpaqueValue(
         f"{head}{template_list}({inner})"[:120], None, call.name, tuple(values), tuple(named), call.node.span
     )
-    ev.record_call(term)
+    record_call(ev, term)
     return term
 
 

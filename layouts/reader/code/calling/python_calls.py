@@ -30,7 +30,7 @@ def call_python(ev: Evaluator, call: Invocation) -> Any:
             unpacked = _unpack_argument(ev, argument, call.scope)
             arguments += unpacked if unpacked is not None else [ev.evaluate_expression(argument, call.scope)]
         return ev.call_function(target, arguments, call.named, node.span, node)
-    call = replace(call, values=ev.evaluate_arguments(node, call.scope))
+    call = replace(call, values=evaluate_arguments(ev, node, call.scope))
     kind = find_constructed_kind(ev, call)
     if kind is not None:
         return _construct_python(ev, call, kind)
@@ -112,7 +112,7 @@ def list_items(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[An
     if isinstance(value, OpaqueValue) and value.head == "range":
         return _list_range(ev, value, most, name)
     if isinstance(value, OpaqueValue) and value.head == "enumerate" and value.arguments:
-        inner, complete = ev.list_items(value.arguments[0], most, name)
+        inner, complete = list_items(ev, value.arguments[0], most, name)
         return [ev.make_array((SymbolicInt(n, PYTHON), v)) for n, v in enumerate(inner)], complete
     return [OpaqueValue(name or str(value))], False
 

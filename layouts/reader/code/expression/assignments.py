@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import PYTHON
+from lanescope.reader.code.findings import make_uninitialised
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.syntax import tree
@@ -28,7 +29,7 @@ def evaluate_assignment(ev: Evaluator, assignment: tree.Assignment, scope: NameS
     """Evaluate an assignment; return the assigned value."""
     if ev.python:
         return _run_python_assignment(ev, assignment, scope)
-    result = ev.assign_place(assignment, scope)
+    result = assign_place(ev, assignment, scope)
     return ev.load_place(result, assignment) if isinstance(result, PLACES) else result
 
 
@@ -85,7 +86,7 @@ def _apply_compound_operator(ev: Evaluator, assignment: tree.Assignment, place: 
     """Evaluate `place op= value`: return (result of an overloaded operator or None, new value)."""
     old = ev.load_place(place, assignment.target) if isinstance(place, PLACES) else place
     if isinstance(place, Cell) and isinstance(old, OpaqueValue) and old.head == "uninitialised":
-        old = ev.make_uninitialised(place, assignment.span)
+        old = make_uninitialised(ev, place, assignment.span)
     sign = assignment.op * 2 if assignment.step else f"{assignment.op}="
     left = place if isinstance(place, PLACES) and not isinstance(old, ObjectValue) else old
     result = ev.evaluate_operator(sign, left, None if assignment.step else value, assignment)
@@ -197,14 +198,14 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
     """
     if isinstance(target, tree.Name) and len(target.path) == 1:
         binding = ev.resolve_name(target.path, scope, target.span[0])
-        outer = ev.python and isinstance(binding, Cell) and target.last not in ev.find_local_scope(scope).names
+        outer = ev.python and isinstance(binding, Cell) and target.last not in find_local_scope(ev, scope).names
         if isinstance(binding, PLACES) and not outer:
             if isinstance(binding, Cell) and isinstance(binding.value, PLACES):
                 return binding.value
             return binding
         if not ev.python and isinstance(binding, FunctionSet | ResolvedType | OpaqueValue):
             return binding
-        home = ev.find_local_scope(scope)
+        home = find_local_scope(ev, scope)
         start = OpaqueValue("", head="uninitialised") if not ev.python else None
         cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(ev.frames))
         cell.outlive_block()

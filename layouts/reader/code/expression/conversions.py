@@ -14,6 +14,7 @@ from lanescope.reader.code.calling.overloads import accepts_count
 from lanescope.reader.code.expression.integer_values import get_integer, make_size, make_unsized_type
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.objects.construction import construct_with
+from lanescope.reader.code.objects.lifetimes import copy_into
 from lanescope.reader.code.running.side_effects import forget_escaped
 from lanescope.reader.code.symbolic_integers import (
     LinearExpression,
@@ -177,7 +178,7 @@ def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name
     instance = ev.make_instance(record, name)
     derived = value.record.is_derived_from(record)
     if derived and record.copies and not value.record.hidden:
-        ev.copy_into(instance, record, replace(ev.make_place_argument(value), const=None, loose=True))
+        copy_into(ev, instance, record, replace(ev.make_place_argument(value), const=None, loose=True))
         return instance
     if record.fields is None and ((derived and not value.record.hidden) or _is_deduced_instance(value.record, record)):
         for member in instance.members.keys() & value.members.keys():

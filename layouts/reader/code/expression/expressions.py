@@ -11,7 +11,7 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code.calling.lambdas import evaluate_lambda
 from lanescope.reader.code.calling.launches import note_instance
 from lanescope.reader.code.expression.assignments import evaluate_assignment
-from lanescope.reader.code.expression.operators import evaluate_fold, evaluate_unary
+from lanescope.reader.code.expression.operators import evaluate_binary, evaluate_fold, evaluate_unary
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.naming.undeclared_names import evaluate_undeclared
 from lanescope.reader.code.objects.allocating import evaluate_new
@@ -22,6 +22,7 @@ from lanescope.reader.code.running.paths import EarlyExit
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt, make_free
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.types.record_measures import measure_record
+from lanescope.reader.code.types.sizing import evaluate_sizeof
 from lanescope.reader.code.values import (
     PLACES,
     VOID,
@@ -101,7 +102,7 @@ def _evaluate_place(ev: Evaluator, node: tree.Member | tree.Index, scope: NameSc
 
 def _evaluate_operation(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
     """Evaluate left op right; load the reference that an overloaded operator returns."""
-    result = ev.evaluate_binary(node, scope)
+    result = evaluate_binary(ev, node, scope)
     return ev.load_place(result, node) if isinstance(result, ReferredPlace) else result
 
 
@@ -148,7 +149,7 @@ def _evaluate_items(ev: Evaluator, node: tree.ItemList, scope: NameScope) -> Any
 
 def _evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, scope: NameScope) -> SymbolicInt:
     """Evaluate sizeof and alignof."""
-    return ev.evaluate_sizeof(node, node.value, scope)
+    return evaluate_sizeof(ev, node, node.value, scope)
 
 
 def _evaluate_table(ev: Evaluator, node: tree.DictLiteral, scope: NameScope) -> dict[Any, Any]:

@@ -16,6 +16,8 @@ from lanescope.reader.code.expression.integer_values import (
     make_size,
     move_pointer,
 )
+from lanescope.reader.code.expression.operators import make_unknown
+from lanescope.reader.code.findings import check_operation
 from lanescope.reader.code.naming.header_names import THREADS
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.running.branches import is_floating_point, is_none
@@ -60,8 +62,8 @@ def apply_operator(
         return _operate_reals(ev, op, (left, right), at)
     if op in ("|", "|=", "+", "^"):
         left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)
-    ev.check_operation(op, left_int, right_int, at)
-    result = ev.apply_integer_operator(op, left_int, right_int)
+    check_operation(ev, op, left_int, right_int, at)
+    result = apply_integer_operator(ev, op, left_int, right_int)
     if result.pieces and op in c_integers.COMPARED and OpaqueValue in (type(left), type(right)):
         # the grammar reads f<2>::value as two comparisons
         return symbolic_integers.make_opaque(ev.format_expression(at), BOOL, left_int, right_int)
@@ -132,7 +134,7 @@ def _is_hidden(op: str, left: SymbolicInt, right: SymbolicInt) -> bool:
 def _operate_reals(ev: Evaluator, op: str, operands: Iterable[Any], at: tree.Expression) -> SymbolicInt | OpaqueValue:
     """Make an unknown floating-point number, float unless an operand is a double, or the bool of a comparison."""
     if op in ("<", ">", "<=", ">=", "==", "!="):
-        return ev.make_unknown(at)
+        return make_unknown(ev, at)
     double = any(isinstance(one, OpaqueValue) and one.kind and one.kind.name == "double" for one in operands)
     kind = ResolvedType("double", None, 64) if double else ResolvedType("float", None, 32)
     return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), kind)
@@ -210,7 +212,7 @@ def _compare_none(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
     if not any(none):
         return None
     known = all(none) or all(is_none(value) or _is_surely_something(value) for value in (left, right))
-    return SymbolicInt(int(all(none) == (op == "==")), BOOL) if known else ev.make_unknown(at)
+    return SymbolicInt(int(all(none) == (op == "==")), BOOL) if known else make_unknown(ev, at)
 
 
 def _compare_names(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
@@ -218,7 +220,7 @@ def _compare_names(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expre
     if op not in ("==", "!=") or not (isinstance(left, str | ResolvedType) or isinstance(right, str | ResolvedType)):
         return None
     if isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue):
-        return ev.make_unknown(at)
+        return make_unknown(ev, at)
     return SymbolicInt(int((str(left) == str(right)) == (op == "==")), BOOL)
 
 
@@ -227,7 +229,7 @@ def _compare_addresses(ev: Evaluator, op: str, left: Any, right: Any, at: tree.E
     if op not in ("==", "!=") or not isinstance(left, Address) or not isinstance(right, Address):
         return None
     alike = _is_same_place(left, right)
-    return ev.make_unknown(at) if alike is None else SymbolicInt(int(alike == (op == "==")), BOOL)
+    return make_unknown(ev, at) if alike is None else SymbolicInt(int(alike == (op == "==")), BOOL)
 
 
 def _name_misread(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, promote
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.expression.places import take_address
 from lanescope.reader.code.naming.lookup import find_name
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.running.branches import is_floating_point
@@ -60,7 +61,7 @@ def _evaluate_logical(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any
         return left if ev.python else SymbolicInt(int(truth), BOOL)
     if ev.python:
         right = ev.evaluate_expression(node.right, scope)
-        return right if truth is not None else ev.make_unknown(node)
+        return right if truth is not None else make_unknown(ev, node)
     right = ev.evaluate_expression(node.right, scope) if truth is not None else _evaluate_perhaps(ev, node, scope)
     other = ev.evaluate_truth(right)
     if other is not None and (truth is not None or other is decides):
@@ -97,7 +98,7 @@ def _make_unknown_logical(ev: Evaluator, node: tree.Binary, left: Any, right: An
     """Make the value of an undecided a && b or a || b."""
     a, b = get_integer(left), get_integer(right)
     if a is None or b is None or isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue):
-        return ev.make_unknown(node)
+        return make_unknown(ev, node)
     if truth is not None:
         return symbolic_integers.convert_to_bool(b)
     return symbolic_integers.make_opaque(
@@ -122,7 +123,7 @@ def _evaluate_address(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
         result = ev.evaluate_operator("&", value, None, node)
         if result is not None:
             return ev.load_place(result, node)
-    return ev.take_address(node.value, scope)
+    return take_address(ev, node.value, scope)
 
 
 def _evaluate_expansion(ev: Evaluator, node: tree.Unary, scope: NameScope) -> OpaqueValue:
@@ -148,7 +149,7 @@ def _evaluate_not(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
     return (
         symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(integer)} == 0", BOOL, integer)
         if integer is not None
-        else ev.make_unknown(node)
+        else make_unknown(ev, node)
     )
 
 
@@ -262,7 +263,7 @@ def _evaluate_logical_fold(ev: Evaluator, node: tree.Fold, pattern: tree.Express
     for inner in scopes:
         truth = ev.evaluate_truth(ev.evaluate_expression(pattern, inner))
         if truth is None:
-            return ev.make_unknown(node)
+            return make_unknown(ev, node)
         if truth == (node.op == "||"):
             return SymbolicInt(int(truth), BOOL)
     return SymbolicInt(int(node.op == "&&"), BOOL)

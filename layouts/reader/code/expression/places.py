@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import LONG, ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers
+from lanescope.reader.code.expression.assignments import assign_place
 from lanescope.reader.code.expression.integer_values import get_integer, move_pointer
 from lanescope.reader.code.expression.lane_choices import note_lane_choice
 from lanescope.reader.code.maps.map_objects import choose_item
 from lanescope.reader.code.naming.header_names import OF_DESCRIPTOR
 from lanescope.reader.code.naming.scopes import Cell, NameScope
+from lanescope.reader.code.objects.foreign_unions import make_descriptor_object
 from lanescope.reader.code.objects.members import evaluate_item, find_qualified_member, get_pointed_object
 from lanescope.reader.code.objects.pointers import load_memory
 from lanescope.reader.code.objects.views import cast_reference
+from lanescope.reader.code.running.branches import evaluate_both_arms, evaluate_chosen_arm, format_condition
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.types.constness import find_constness
@@ -63,7 +66,7 @@ def _find_member_place(ev: Evaluator, node: tree.Member, scope: NameScope) -> An
     if node.arrow:
         owner = get_pointed_object(ev, owner, node)
     if (node.name in OF_DESCRIPTOR or node.name in ev.unions) and not ev.python:
-        owner = ev.make_descriptor_object(node.value, node.name, owner, scope)
+        owner = make_descriptor_object(ev, node.value, node.name, owner, scope)
     if node.owner:
         return find_qualified_member(ev, owner, node, scope)
     return ev.find_member(owner, node.name, node.span, node.templates)
@@ -94,7 +97,7 @@ def _find_cast_place(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
 
 def _find_assigned_place(ev: Evaluator, assignment: tree.Assignment, scope: NameScope) -> Any:
     """Run an assignment; return its left side."""
-    return ev.assign_place(assignment, scope)
+    return assign_place(ev, assignment, scope)
 
 
 def _find_comma_place(ev: Evaluator, node: tree.Binary, scope: NameScope) -> Any:
@@ -110,9 +113,9 @@ def _find_choice_place(ev: Evaluator, node: tree.ConditionalExpression, scope: N
     condition = ev.evaluate_truth(tested := ev.evaluate_expression(node.condition, scope))
     if condition is not None:
         chosen = ev.find_place(node.yes if condition else node.no, scope)
-        return chosen if isinstance(chosen, PLACES) else ev.evaluate_chosen_arm(node, condition, chosen, scope)
+        return chosen if isinstance(chosen, PLACES) else evaluate_chosen_arm(ev, node, condition, chosen, scope)
     if any(ev.summaries.get_summary(arm).calls or ev.summaries.get_summary(arm).names for arm in (node.yes, node.no)):
-        return ev.evaluate_both_arms(node, ev.format_condition(tested, node.condition), scope)
+        return evaluate_both_arms(ev, node, format_condition(ev, tested, node.condition), scope)
     yes, no = ev.find_place(node.yes, scope), ev.find_place(node.no, scope)
     if isinstance(yes, PLACES) and isinstance(no, PLACES):
         return SplitPlace(ev.format_expression(node.condition), yes, no)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.findings import check_field_overflow
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.pointers import get_pointee_type
 from lanescope.reader.code.symbolic_integers import UNKNOWN, Span, SymbolicInt, make_free, make_symbol
@@ -170,7 +171,7 @@ def _insert_part(ev: Evaluator, place: ObjectPart, old: SymbolicInt, integer: Sy
     if field.integer is not None and field.integer.name == "bool":
         integer = ev.narrow_value(integer, field.integer, span)
     if not ev.wraps and (place.of.record.bits == 64 or ev.python):
-        ev.check_field_overflow(field, integer, span)
+        check_field_overflow(ev, field, integer, span)
     if field.integer is not None and field.width == old.type.bits:
         return symbolic_integers.convert_int(ev.mark_operand(integer, span), old.type)
     integer = ev.mark_operand(integer, span) if field.width > 16 else integer  # it has several fields

@@ -10,6 +10,7 @@ from lanescope.reader.code.calling.overloads import CallArgument, binds_without_
 from lanescope.reader.code.expression.conversions import converts_to, find_converted_place
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.construction import takes_variable
+from lanescope.reader.code.objects.initializers import make_text_array
 from lanescope.reader.code.objects.lifetimes import is_named_object
 from lanescope.reader.code.running.side_effects import forget_initializer, may_refer
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
@@ -151,7 +152,7 @@ def _complete_array(
     """Return (type, value) of an array: the characters of a string literal, and the number of items for []."""
     unsized = not kind.dims[0].known and declaration.type and declaration.type.dims[0] is None
     if isinstance(value, str):
-        value = ev.make_text_array(value, kind, declaration.name)
+        value = make_text_array(ev, value, kind, declaration.name)
     if unsized:
         count = (
             SymbolicInt(len(value.cells), ULONG)
@@ -333,7 +334,7 @@ def unpack(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScope) -> Non
     for index, name in enumerate(node.names):
         item = ev.get_item(value, index, node.span)
         if ev.python:
-            ev.assign_name(name, item, scope, node.span)
+            assign_name(ev, name, item, scope, node.span)
         else:
             cell = scope.names[name] = Cell(item, None, name, node.span, len(ev.frames))
             scope.consts.add(f"?{name}")
@@ -347,7 +348,7 @@ def _refer_to_parts(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScop
     inner = ev.load_place(value, node.value) if isinstance(value, PLACES) else value
     scope.consts |= {f"?{name}" for name in node.names}
     for n, name in enumerate(node.names):
-        item = ev.get_item_place(inner, n)
+        item = get_item_place(ev, inner, n)
         scope.names[name] = item if isinstance(item, PLACES) else Cell(ev.get_item(inner, n, node.span))
 
 

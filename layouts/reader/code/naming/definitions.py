@@ -73,7 +73,7 @@ def _define_function(ev: Evaluator, function: tree.Function, scope: NameScope) -
     """Enter a function beside its overloads, also one defined outside its class or namespace."""
     name = function.name
     if function.owner and not function.python:
-        owner = ev.find_owner(function.owner, scope)
+        owner = find_owner(ev, function.owner, scope)
         if isinstance(owner, NamespaceValue):
             scope = owner.scope
         elif isinstance(owner, TemplateEntity):
@@ -169,7 +169,7 @@ def _is_redeclared(node: tree.StructDefinition, known: TemplateEntity) -> bool:
 def _define_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> None:
     """Enter a variable template, its specialization, or an out-of-class static member."""
     if declaration.owner:
-        owner = ev.find_owner(declaration.owner, scope)
+        owner = find_owner(ev, declaration.owner, scope)
         if isinstance(owner, TemplateEntity):
             owner.outside.append(declaration)
         return

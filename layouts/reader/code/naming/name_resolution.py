@@ -114,7 +114,7 @@ def evaluate_template_arguments(ev: Evaluator, expressions: tuple[tree.Expressio
     arguments: list[Any] = []
     for expression in expressions:
         if isinstance(expression, tree.Unary) and expression.op == "...":
-            arguments.extend(ev.expand_pack(expression.value, scope))
+            arguments.extend(expand_pack(ev, expression.value, scope))
         else:
             arguments.append(ev.evaluate_template_argument(expression, scope))
     return arguments

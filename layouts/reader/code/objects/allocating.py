@@ -29,7 +29,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
     places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), node) for where in node.placement]
     for place in places:  # placement new overwrites them
         ev.forget_place(place)
-    if ev.has_own_allocation("new", kind.record):
+    if has_own_allocation(ev, "new", kind.record):
         ev.forget_all(scope)
     if kind.dims:
         return _evaluate_new_array(ev, node, kind, scope)

@@ -10,7 +10,7 @@ from lanescope.cxx.integers import IntegerType
 from lanescope.reader.code.calling.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.scopes import Cell, NameScope
-from lanescope.reader.code.objects.lifetimes import MADE, list_own_members, may_copy
+from lanescope.reader.code.objects.lifetimes import MADE, copy_members, list_own_members, may_copy
 from lanescope.reader.code.objects.member_initialization import (
     default_members,
     initialize_default_member,
@@ -69,7 +69,7 @@ def construct_object(
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
         ev.run_constructor(instance, record, ctors, arguments)
     elif _is_same_record(only, record):
-        ev.copy_members(instance, record, ev.make_constructor_argument(arguments[0]))
+        copy_members(ev, instance, record, ev.make_constructor_argument(arguments[0]))
     elif ctors is not None and arguments:
         ev.forget_place(Cell(instance))
     elif record.fields is not None and len(arguments) == 1 and not isinstance(arguments[0], ObjectValue):
@@ -120,12 +120,12 @@ def run_constructor(
     arguments = [ev.make_constructor_argument(value) for value in values]
     source = _find_copied_argument(arguments, record)
     if source is not None and not any(may_copy(f, record.name, source) for f in ctors.functions):
-        ev.copy_members(instance, record, source)
+        copy_members(ev, instance, record, source)
         return
     chosen = _choose_constructor(ev, closure, arguments, source)
     if chosen is not None and chosen.function.defaulted:
         if source is not None:
-            ev.copy_members(instance, record, source)
+            copy_members(ev, instance, record, source)
         else:
             default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record))
         return

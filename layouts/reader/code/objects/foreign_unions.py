@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG
+from lanescope.reader.code.expression.assignments import find_local_scope
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import is_other_descriptor_name
 from lanescope.reader.code.naming.header_names import FIELDS_UNION, find_matching_union
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.types.type_resolution import find_named_type
 from lanescope.reader.code.values import ArrayValue, ObjectValue, OpaqueValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, own
         ev.write_cell(owner, instance)
         return owner
     instance.store.outlive_block()
-    cell = ev.find_local_scope(scope).names[inner.last] = Cell(instance, None, inner.last, inner.span, len(ev.frames))
+    cell = find_local_scope(ev, scope).names[inner.last] = Cell(instance, None, inner.last, inner.span, len(ev.frames))
     return cell
 
 
@@ -69,7 +71,7 @@ def _find_unknown(variable: str, member: str, owner: Any) -> OpaqueValue | None:
 def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
     """Return the union of an unknown variable that has a member; None if the member does not identify one."""
     halves, other = member in ("lo", "hi"), member in ev.unions
-    kind = ev.find_named_type(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
+    kind = find_named_type(ev, FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):
         return None
     if is_other_descriptor_name(value.kind.name.rpartition("::")[2] if value.kind is not None else variable):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.maps.map_objects import is_map_type, make_map_array, make_map_value
+from lanescope.reader.code.naming.name_resolution import expand_pack
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.braced_objects import make_braced_object
 from lanescope.reader.code.objects.member_initialization import (
@@ -176,7 +177,7 @@ def _make_braced_array(ev: Evaluator, node: tree.ItemList, kind: ResolvedType, s
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
     values = [value for _, value in node.items]
     if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.integer is not None:
-        return ev.make_text_array(values[0].value, kind, name)
+        return make_text_array(ev, values[0].value, kind, name)
     if not _is_supported_list(node, element):
         return OpaqueValue(name or "{…}")
     cells = _evaluate_cells(ev, values, element, scope, name)
@@ -207,7 +208,7 @@ def _evaluate_items(
 ) -> list[Any] | None:
     """Evaluate one expression of a braced list to its items, several for a pack; None if unsupported."""
     if isinstance(value, tree.Unary) and value.op == "...":
-        return [ev.convert_to_kind(v, element, value.span) for v in ev.expand_pack(value.value, scope)]
+        return [ev.convert_to_kind(v, element, value.span) for v in expand_pack(ev, value.value, scope)]
     if not _holds_objects(element) or isinstance(value, tree.ItemList):
         return [ev.convert_to_kind(ev.evaluate_initializer(value, element, scope, name), element, value.span)]
     object_value = ev.evaluate_expression(value, scope)

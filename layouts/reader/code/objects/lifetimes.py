@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lanescope.reader.code.calling.overloads import CallArgument
 from lanescope.reader.code.naming.scopes import Cell, NameScope
+from lanescope.reader.code.objects.allocating import has_own_allocation
 from lanescope.reader.code.running.paths import ThrownError
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.syntax import tree
@@ -45,7 +46,7 @@ def copy_construct(ev: Evaluator, value: ObjectValue, argument: CallArgument) ->
     if not value.record.copies:
         return value
     instance: ObjectValue = ev.make_instance(value.record, value.store.name)
-    ev.copy_into(instance, value.record, argument)
+    copy_into(ev, instance, value.record, argument)
     return instance
 
 
@@ -55,7 +56,7 @@ def copy_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argument
     if ctors is not None and any(may_copy(f, record.name, argument) for f in ctors.functions):
         ev.run_constructor(instance, record, ctors, [argument])
     else:
-        ev.copy_members(instance, record, argument)
+        copy_members(ev, instance, record, argument)
 
 
 def copy_members(ev: Evaluator, instance: ObjectValue, record: RecordType, argument: CallArgument) -> None:
@@ -65,7 +66,7 @@ def copy_members(ev: Evaluator, instance: ObjectValue, record: RecordType, argum
         ev.forget_place(Cell(instance))
         return
     for base in record.bases if record.copies else ():
-        ev.copy_into(instance, base, replace(argument, kind=ResolvedType(base.name, record=base)))
+        copy_into(ev, instance, base, replace(argument, kind=ResolvedType(base.name, record=base)))
     if record.fields is not None or not record.copies:
         _copy_memberwise(ev, instance, other, record)
         return
@@ -223,10 +224,10 @@ def evaluate_full_expression(ev: Evaluator, run: Callable[[], T], span: tuple[in
     first = len(ev.temporaries)
     try:
         result = run()
-        ev.destroy_temporaries(first, span, result)
+        destroy_temporaries(ev, first, span, result)
         return result
     except ThrownError:
-        ev.abandon_temporaries(first, span)
+        abandon_temporaries(ev, first, span)
         raise
     finally:
         del ev.temporaries[first:]
@@ -284,7 +285,7 @@ def run_delete(ev: Evaluator, node: tree.Delete, scope: NameScope) -> None:
     value = ev.evaluate_expression(node.value, scope)
     place = ev.evaluate_dereference(value, node)
     inner = place.value if isinstance(place, Cell) else None
-    if ev.has_own_allocation("delete", inner.record if isinstance(inner, ObjectValue) else None):
+    if has_own_allocation(ev, "delete", inner.record if isinstance(inner, ObjectValue) else None):
         ev.forget_all(scope)
     if isinstance(value, Address) and isinstance(inner, ObjectValue) and not node.array:
         _delete_object(ev, inner, node.span)

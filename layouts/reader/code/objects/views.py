@@ -39,7 +39,7 @@ def view_as_integer(ev: Evaluator, place: Any, element: ResolvedType | None, at:
         return _view_as_record(ev, place, element.record, at.known)
     if element.integer is None or element.integer.bits < 8:
         return BlurredPlace(place, element)
-    return ev.view_bits(place, element, at.known * element.integer.bits)
+    return view_bits(ev, place, element, at.known * element.integer.bits)
 
 
 def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.code.calling.call_frames import find_origin
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import MOST_ASM_RUNS, AsmRun, list_named_loops
 from lanescope.reader.code.naming.scopes import Cell, NameScope
@@ -44,7 +45,7 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
         else:
             values.append(ev.load_place(places[-1], value) if output else ev.evaluate_expression(value, scope))
     _record_assembly(ev, assembly, values)
-    ev.write_outputs(assembly, places, values, scope)
+    write_outputs(ev, assembly, places, values, scope)
     if "memory" in assembly.clobbers and ptx_evaluation.may_store(assembly.code):
         _forget_pointees(
             ev, (value for (kind, _), value in zip(assembly.operands, values, strict=True) if kind[:1] not in "=+")
@@ -65,7 +66,7 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
     ev.run_count += 1
     integers = (None if value is None else get_integer(value) for value in values)
     origins = [
-        (e.span, ()) if value is None else ev.find_origin(e)
+        (e.span, ()) if value is None else find_origin(ev, e)
         for (_, e), value in zip(assembly.operands, values, strict=True)
     ]
     inputs = tuple(
@@ -247,12 +248,12 @@ def forget_entry_writes(ev: Evaluator) -> None:
 def is_changed_before_entry(ev: Evaluator, declaration: tree.Declaration) -> bool:
     """Return whether a global or static variable may have changed before a function is entered."""
     fixed = declaration.const and not (declaration.type is not None and declaration.type.pointers)
-    return not ev.python and not fixed and not ev.runs_main and ev.may_asm_write(declaration.name)
+    return not ev.python and not fixed and not ev.runs_main and may_asm_write(ev, declaration.name)
 
 
 def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
     """Give a variable an unknown value, as earlier calls may have left it."""
-    cell.value = ev.copy_unshared(cell.value)  # copies made before keep their values
+    cell.value = copy_unshared(ev, cell.value)  # copies made before keep their values
     ev.forget_place(cell)
     waiting = [cell.value]
     for value in waiting:
@@ -267,7 +268,9 @@ def give_earlier_value(ev: Evaluator, cell: Cell) -> None:
 def copy_unshared(ev: Evaluator, value: Any, depth: int = 0) -> Any:
     """Copy a value so that its items and members can be written without changing the original's."""
     if isinstance(value, ArrayValue) and depth <= MOST_DEPTH:
-        cells = [Cell(ev.copy_unshared(cell.value, depth + 1), cell.kind, cell.name, cell.span) for cell in value.cells]
+        cells = [
+            Cell(copy_unshared(ev, cell.value, depth + 1), cell.kind, cell.name, cell.span) for cell in value.cells
+        ]
         return ArrayValue(cells, value.element, value.name, value.typed)
     return ev.copy_assigned(value)
 

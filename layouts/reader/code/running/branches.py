@@ -13,6 +13,7 @@ from lanescope.reader.code.expression.integer_values import get_integer, get_int
 from lanescope.reader.code.expression.lane_choices import note_lane_choice
 from lanescope.reader.code.maps.map_objects import choose_map, list_pointed_maps
 from lanescope.reader.code.naming.scopes import Cell, NameScope
+from lanescope.reader.code.ptx.asm_statements import is_absent
 from lanescope.reader.code.running.paths import EarlyExit, EscapedPath, Journal, JumpTarget
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, merge_ints
 from lanescope.reader.code.syntax import tree
@@ -58,7 +59,7 @@ def execute_if(ev: Evaluator, statement: If, scope: NameScope) -> EarlyExit | No
         chosen = statement.yes if condition else statement.no
         early_exit = ev.execute_statement(chosen, inner) if chosen is not None else None
     else:
-        text = ev.format_condition(tested, statement.condition)
+        text = format_condition(ev, tested, statement.condition)
         branches = [(text, branch(ev, statement.yes, inner)), (f"!({text})", branch(ev, statement.no, inner))]
         early_exit = ev.follow_alternatives(branches)
     ev.leave_block(inner, early_exit)
@@ -89,12 +90,12 @@ def evaluate_choice(ev: Evaluator, node: tree.ConditionalExpression, scope: Name
     tested = ev.evaluate_expression(node.condition, scope)
     condition = ev.evaluate_truth(tested)
     if condition is None:
-        text = ev.format_condition(tested, node.condition)
+        text = format_condition(ev, tested, node.condition)
         if ev.python:
             return ev.merge(text, ev.evaluate_expression(node.yes, scope), ev.evaluate_expression(node.no, scope))
-        return ev.evaluate_both_arms(node, text, scope)
-    return ev.evaluate_chosen_arm(
-        node, condition, ev.evaluate_expression(node.yes if condition else node.no, scope), scope
+        return evaluate_both_arms(ev, node, text, scope)
+    return evaluate_chosen_arm(
+        ev, node, condition, ev.evaluate_expression(node.yes if condition else node.no, scope), scope
     )
 
 
@@ -220,8 +221,8 @@ def _merge_absent(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     """Take the other value if one pointer has no object yet."""
     if ev.python:
         return None
-    if ev.is_absent(yes) or ev.is_absent(no):
-        return no if ev.is_absent(yes) else yes
+    if is_absent(ev, yes) or is_absent(ev, no):
+        return no if is_absent(ev, yes) else yes
     return None
 
 
@@ -332,9 +333,10 @@ def _execute_switch_body(ev: Evaluator, switch: Switch, outer: NameScope) -> Ear
     text = ev.format_expression(switch.value)
     starts = [n for n, t in enumerate(tests) if t is not None]
     runs = [
-        (f"{text} == {ev.format_expression(switch.cases[n][0])}", ev.make_case_branch(switch, n, outer)) for n in starts
+        (f"{text} == {ev.format_expression(switch.cases[n][0])}", make_case_branch(ev, switch, n, outer))
+        for n in starts
     ]
-    return ev.follow_alternatives([*runs, ("default", ev.make_case_branch(switch, default, outer))])
+    return ev.follow_alternatives([*runs, ("default", make_case_branch(ev, switch, default, outer))])
 
 
 def make_case_branch(

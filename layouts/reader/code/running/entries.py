@@ -8,7 +8,9 @@ from typing import Any
 
 from lanescope.cxx.source_text import KERNEL_WORDS, is_kernel_head, list_macros
 from lanescope.reader.code.evaluator import Evaluator
+from lanescope.reader.code.naming.definitions import find_owner
 from lanescope.reader.code.naming.scopes import Cell, NameScope
+from lanescope.reader.code.objects.construction import run_constructor_entry
 from lanescope.reader.code.preprocessing.used_functions import Entry, drop_unused
 from lanescope.reader.code.running.work_words import WORDS, find_working_names, has_work, may_work
 from lanescope.reader.code.symbolic_integers import Span
@@ -193,7 +195,7 @@ def _list_functions(
 
 def _find_struct(ev: Evaluator, function: tree.Function, scope: NameScope) -> tree.StructDefinition | None:
     """Return the class of a member function that is defined outside it; None if unknown."""
-    owner = ev.find_owner(function.owner, scope)
+    owner = find_owner(ev, function.owner, scope)
     return owner.decl if isinstance(owner, TemplateEntity) and isinstance(owner.decl, tree.StructDefinition) else None
 
 
@@ -215,7 +217,7 @@ def run_function_alone(
     home = closure.get_home(chosen) if closure is not None else record.scope
     this: Any = ev.make_instance(record, "" if function.name == owner.name else "this")
     if function.name == owner.name:
-        ev.run_constructor_entry(chosen, home, this, record)
+        run_constructor_entry(ev, chosen, home, this, record)
         return
     this.loose = True
     if record.fields is not None:

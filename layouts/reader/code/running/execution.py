@@ -10,16 +10,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.calling.call_arguments import is_move_call
+from lanescope.reader.code.calling.call_evaluation import find_declared_return_type
+from lanescope.reader.code.calling.candidates import deduce_arguments
 from lanescope.reader.code.calling.overloads import OverloadCandidate
 from lanescope.reader.code.naming.declarations import declare, unpack
 from lanescope.reader.code.naming.definitions import DEFINITIONS, define
 from lanescope.reader.code.naming.lookup import find_name, open_namespace
 from lanescope.reader.code.naming.scopes import Cell, NameScope
-from lanescope.reader.code.objects.lifetimes import is_named_object
+from lanescope.reader.code.objects.lifetimes import (
+    abandon_temporaries,
+    destroy_temporaries,
+    forget_pending_ends,
+    is_named_object,
+    release_object,
+)
 from lanescope.reader.code.ptx.asm_statements import execute_assembly
 from lanescope.reader.code.running.branches import execute_if, execute_switch, run_unscoped
 from lanescope.reader.code.running.exceptions import execute_throw, execute_try
 from lanescope.reader.code.running.forgetting import forget_function, skip_unread
+from lanescope.reader.code.running.loops import execute_loop
 from lanescope.reader.code.running.paths import EarlyExit, ThrownError
 from lanescope.reader.code.running.range_loops import execute_range_loop
 from lanescope.reader.code.syntax import tree
@@ -88,7 +97,7 @@ def _find_label(body: Sequence[tree.Statement], early_exit: EarlyExit) -> int | 
 def leave_block(ev: Evaluator, scope: NameScope, early_exit: EarlyExit | None) -> None:
     """End a block: destroy its variables, except the returned object."""
     if early_exit is not None and early_exit.word == "return" and isinstance(early_exit.value, ObjectValue):
-        ev.release_object(scope, early_exit.value)
+        release_object(ev, scope, early_exit.value)
     ev.destroy_variables(scope)
 
 
@@ -103,12 +112,14 @@ def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope
     temporaries_before = len(ev.temporaries)
     try:
         early_exit = rule(ev, statement, scope)
-        ev.destroy_temporaries(temporaries_before, statement.span, early_exit.value if early_exit is not None else None)
+        destroy_temporaries(
+            ev, temporaries_before, statement.span, early_exit.value if early_exit is not None else None
+        )
         if ev.pending_objects != []:
-            ev.forget_pending_ends(scope)
+            forget_pending_ends(ev, scope)
         return early_exit
     except ThrownError as thrown:
-        ev.abandon_temporaries(temporaries_before, statement.span)
+        abandon_temporaries(ev, temporaries_before, statement.span)
         return EarlyExit("throw", thrown.value)
     finally:
         del ev.temporaries[temporaries_before:]
@@ -139,7 +150,7 @@ def _execute_jump(ev: Evaluator, statement: Jump, scope: NameScope) -> EarlyExit
 
 def _execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
     """Run a loop, with its variable in a new scope."""
-    return ev.execute_loop(loop, NameScope(scope))
+    return execute_loop(ev, loop, NameScope(scope))
 
 
 def _execute_label(ev: Evaluator, node: LabelStatement, scope: NameScope) -> None:
@@ -316,13 +327,13 @@ def run_entry(
 ) -> Any:
     """Run a function with symbols as parameters; return its value. templates: template arguments of the instance."""
     closure = FunctionSet((function,), scope, this, templates)
-    deduced = ev.deduce_arguments(closure, function, []) if templates is not None else None
+    deduced = deduce_arguments(ev, closure, function, []) if templates is not None else None
     inner = ev.bind_parameters(closure, OverloadCandidate(function, (), deduced or {}), [], {}, symbolic=True)
     ev.called.add(id(function))
     refers = function.returns is not None and bool(function.returns.reference) and not ev.python
     ev.enter_function(function.name, function.span, entry=True, refers=refers)
     try:
-        ev.frames[-1].returns = None if ev.python else ev.find_declared_return_type(function, inner)
+        ev.frames[-1].returns = None if ev.python else find_declared_return_type(ev, function, inner)
         ev.frames[-1].symbols = frozenset(inner.names)
         early_exit = ev.run_body(function, inner)
         pending = bool(ev.frames[-1].escapes)

@@ -90,7 +90,7 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
     """Run a branch and undo its writes; return (early exit, what it wrote). arm: (fork, index of the branch)."""
     start, first, temporaries_before = len(ev.write_log), Cell(None).born, len(ev.temporaries)
     ev.branches.append(start)
-    ev.branch_arms.append(arm or (ev.make_fork(), 0))
+    ev.branch_arms.append(arm or (make_fork(ev), 0))
     try:
         early_exit = run()
     except ThrownError as thrown:
@@ -102,7 +102,7 @@ def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -
         journal = ev.list_writes_since(start)
         if not ev.python:  # variables of the branch end with it
             journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}
-        ev.rewrite_log(start, journal)
+        rewrite_log(ev, start, journal)
         changed = {key: (cell, cell.value) for key, (cell, _) in journal.items()}
         for cell, old in journal.values():
             cell.value = old
@@ -117,7 +117,7 @@ def make_fork(ev: Evaluator) -> int:
 
 def follow_alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> EarlyExit | None:
     """Follow each of several alternative paths and merge them; return the early exit if all paths leave."""
-    fork = ev.make_fork()
+    fork = make_fork(ev)
     ended = [(text, *ev.follow_branch(run, (fork, n))) for n, (text, run) in enumerate(runs)]
     left = tuple(n for n, (_, early_exit, _) in enumerate(ended) if early_exit is not None)
     record_fork(ev, fork, tuple(text for text, _ in runs), left)

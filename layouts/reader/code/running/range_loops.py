@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.code.calling.python_calls import list_items
+from lanescope.reader.code.naming.declarations import assign_name, get_item_place
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.running.loops import (
     MOST_QUIET,
@@ -73,7 +75,7 @@ def _evaluate_range(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:
     """Evaluate the range of a loop; make unknown what unknown items may refer to."""
     source = ev.evaluate_expression(loop.values, scope)
     turns = get_iteration_limit(ev) if ev.python else MOST_QUIET
-    values, complete = ev.list_items(source, turns, loop.names[0] if loop.names else "")
+    values, complete = list_items(ev, source, turns, loop.names[0] if loop.names else "")
     items: Sequence[Any] = source.cells if isinstance(source, ArrayValue) else ()
     if isinstance(source, ObjectPart) and source.field.count and not ev.python:
         items = ev.list_part_items(source)
@@ -101,14 +103,14 @@ def _bind_item(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: Nam
         _bind_variable(ev, loop, value, cell, scope)
         return
     for index, name in enumerate(loop.names):
-        where = ev.get_item_place(value, index) if cell is not None else None
+        where = get_item_place(ev, value, index) if cell is not None else None
         item = ev.get_item(value, index, loop.span)
         if index == 0 and isinstance(item, SymbolicInt):
             ev.loops[-1] = (name, item)
         if isinstance(where, PLACES):
             scope.names[name] = where
         elif ev.python:
-            ev.assign_name(name, item, scope, loop.span)
+            assign_name(ev, name, item, scope, loop.span)
         else:
             scope.names[name] = Cell(item, None, name, loop.span, len(ev.frames))
 
@@ -124,7 +126,7 @@ def _bind_variable(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope:
         if const is not False:
             scope.consts.add(name if const else f"?{name}")
     elif ev.python:
-        ev.assign_name(name, value, scope, loop.span)
+        assign_name(ev, name, value, scope, loop.span)
     else:
         _copy_item(ev, loop, value, scope)
 

@@ -15,6 +15,7 @@ from lanescope.reader.code.naming.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.later_members import LaterMember
 from lanescope.reader.code.preprocessing.used_functions import Entry
+from lanescope.reader.code.ptx.asm_statements import copy_unshared, forget_entry_writes, may_asm_write
 from lanescope.reader.code.running.entries import (
     find_idle_blocks,
     is_never_instantiated,
@@ -130,8 +131,8 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
     ev.steps_left -= reserved
     ev.runs_main = function.name == "main" and owner is None and home is ev.globals
     for cell, first, value in earlier:
-        cell.value = ev.copy_unshared(first if ev.runs_main else value)
-    ev.forget_entry_writes()
+        cell.value = copy_unshared(ev, first if ev.runs_main else value)
+    forget_entry_writes(ev)
     ev.asm_runs_before = len(ev.asm_runs)
     try:
         instances = ev.named_instances.get(id(function), []) if owner is None else []
@@ -173,8 +174,8 @@ def _list_earlier_writes(ev: Evaluator, body: tuple[tree.Statement, ...]) -> lis
         for name, cell in scope.names.items():
             if isinstance(cell, NamespaceValue):
                 pending.append(cell.scope)
-            elif isinstance(cell, Cell) and not cell.const and name not in loose_words and ev.may_asm_write(name):
-                first = ev.copy_unshared(cell.value)
+            elif isinstance(cell, Cell) and not cell.const and name not in loose_words and may_asm_write(ev, name):
+                first = copy_unshared(ev, cell.value)
                 ev.give_earlier_value(cell)
                 writes.append((cell, first, cell.value))
     return writes

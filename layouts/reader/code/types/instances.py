@@ -36,7 +36,7 @@ def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: 
     arguments = _bind_template_parameters(ev, template.parameters, template_arguments, inner)
     special: Any = None
     if template.specials:
-        chosen = choose_special(template.specials, flatten_packs(arguments), ev.make_pattern_evaluator(template.scope))
+        chosen = choose_special(template.specials, flatten_packs(arguments), make_pattern_evaluator(ev, template.scope))
         if chosen is None:
             unknown = ResolvedType(decl.name, arguments=tuple(arguments))
             return OpaqueValue(f"{unknown}") if isinstance(decl, tree.Declaration) else unknown
@@ -189,7 +189,7 @@ def _add_outside_members(ev: Evaluator, template: TemplateEntity, record: Record
         heads = member.owner_templates if isinstance(member, tree.Function) else member.templates
         if owner is not None:
             match = make_match(heads)
-            if not match_arguments(match, owner, arguments, ev.make_pattern_evaluator(template.scope)):
+            if not match_arguments(match, owner, arguments, make_pattern_evaluator(ev, template.scope)):
                 continue
             _enter_bound_parameters(ev, heads, match.bound, inner)
         explicit = owner is not None and not heads  # of one instance alone

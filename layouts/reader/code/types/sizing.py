@@ -35,7 +35,7 @@ def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, sc
     if isinstance(inner, tree.Type):
         item = _find_misread_item(ev, inner, scope)
         if item is not None:
-            return ev.evaluate_sizeof(node, item, scope)
+            return evaluate_sizeof(ev, node, item, scope)
     if not isinstance(inner, tree.Type | tree.Name):
         return _get_operand_size(ev, node, inner, scope)
     declared = find_declared_type(ev, inner, scope)

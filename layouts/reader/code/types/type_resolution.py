@@ -14,6 +14,7 @@ from lanescope.reader.code.expression.integer_values import get_integer_or_symbo
 from lanescope.reader.code.naming.lookup import find_name
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.number_classes import is_number_class
+from lanescope.reader.code.running.paths import rewrite_log
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.types import traits
@@ -158,7 +159,7 @@ def _evaluate_unevaluated(
     finally:
         for cell, old in ev.list_writes_since(start).values():
             cell.value = old
-        ev.rewrite_log(start, {})
+        rewrite_log(ev, start, {})
 
 
 def _find_static_size(ev: Evaluator, operand: tree.Expression, value: Any, scope: NameScope) -> ResolvedType | None:
