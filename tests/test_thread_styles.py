@@ -403,3 +403,15 @@ def test_a_launch_gives_the_threads(launch: str) -> None:
     host = f"__global__ void other({parameters}) {{}}\nvoid run({parameters}) {{ {launch} }}\n"
     [kernel] = check_text(PADDED.replace("__launch_bounds__(128) ", "") + host).kernels
     assert kernel.gap == ""
+
+
+@for_each(("depth", "verified"), [("p.shape.k()", 2), ("p.shape.next()", 0)])
+def test_an_argument_may_have_a_member_of_an_unknown_class(depth: str, verified: int) -> None:
+    """Its sizes are numbers; what another function returns is not known."""
+    text = plant(
+        (KERNEL, f"struct Problem {{ Unknown::Shape shape; const half *A, *B; float* C; }};\n{KERNEL}"),
+        ("const half* A, const half* B, float* C, int M, int N, int K", "Problem p"),
+        ("  __shared__ half As", f"  const half *A = p.A, *B = p.B;\n  const int K = {depth};\n  __shared__ half As"),
+        text=PADDED,
+    )
+    assert check_thread_tiles(text, {}).verified == verified

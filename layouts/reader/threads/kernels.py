@@ -25,7 +25,7 @@ from lanescope.reader.threads.block_sizes import (
     find_given_block,
     read_sizes,
 )
-from lanescope.reader.threads.language.arguments import deduce_template_argument, hold_value, make_argument
+from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, hold_value, make_argument
 from lanescope.reader.threads.language.names import bind_templates, evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.language.program import (
@@ -65,7 +65,6 @@ ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
-_OPEN_MEMBER = SizedType("auto", 1 << 16)  # a member of an open type then: mbarriers must only be apart
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")
@@ -211,7 +210,7 @@ class _Program:
 
     def _make_host(self) -> KernelRunner:
         host = KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
-        host.open_member = _OPEN_MEMBER if self.follow == BARRIERS and self.tiles is None else None
+        host.open_member = OPEN_MEMBER if self.follow == BARRIERS and self.tiles is None else None
         return host
 
     def _run_launch(self, function: tree.Function, launch: KernelLaunch, seen: set[Any]) -> KernelRun | None:
@@ -343,7 +342,7 @@ class _Program:
             runner.order = SharedOrder(runner.threads)
         elif self.follow == BARRIERS:
             runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
-            runner.open_member = _OPEN_MEMBER
+            runner.open_member = OPEN_MEMBER
         if cluster is not None:
             runner.cluster, runner.block_index = cluster, cluster.index
             runner.shared.next += cluster.base

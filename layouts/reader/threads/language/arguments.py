@@ -20,6 +20,8 @@ from lanescope.reader.threads.memory.storage import CONSTANT, DataBytes, LocalMe
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
+OPEN_MEMBER = SizedType("open member", 1 << 16)  # a member of an unknown type
+_SIZE = re.compile(r"[mnkMNK]|rows|columns|cols|height|width|depth|batch(?:_count)?|size")
 _VECTORS = ("device_vector", "universal_vector")  # of Thrust, whose elements are in global memory
 
 
@@ -189,9 +191,30 @@ def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) ->
     kind = find_type(run, parameter.type, scope)
     if kind is None:
         return make_cute_argument(run, parameter.type, scope) if parameter.type is not None else None
+    if kind.scope is not None and not kind.size and not kind.pointer:
+        kind = _lay_out_apart(run, parameter.type, scope) or kind
     if kind.members and not kind.dims and not kind.pointer:
         return _make_struct_argument(run, parameter.name, kind)
     return hold_value(_make_plain_argument(run, parameter.name, kind))
+
+
+def _lay_out_apart(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> SizedType | None:
+    """Return a struct with members of unknown types, each apart from the others."""
+    before = run.structs, run.open_member
+    run.structs, run.open_member = {}, OPEN_MEMBER
+    kind = find_type(run, type_, scope)
+    run.structs, run.open_member = before
+    return kind
+
+
+def find_size(run: KernelRunner, place: Any, function: str) -> ThreadNumber | None:
+    """Return the size that a function of a kernel's argument of an unknown class returns, such as shape.m(); None for
+    another function or object.
+    """
+    if not isinstance(place, Pointer) or place.type.name != OPEN_MEMBER.name or not isinstance(place.type.target, str):
+        return None
+    kind = SizedType("int", 4, True)
+    return _make_plain_argument(run, f"{place.type.target}.{function}", kind) if _SIZE.fullmatch(function) else None
 
 
 def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
@@ -223,9 +246,11 @@ def _is_size(text: str, name: str) -> bool:
 
 def _make_struct_argument(run: KernelRunner, name: str, kind: SizedType) -> Pointer:
     """Return an object whose members are arguments of their own."""
-    memory = LocalMemory()
+    memory, members = LocalMemory(), []
     for member in kind.members:
-        value = _make_plain_argument(run, f"{name}.{member.name}", member.type) if not member.dims else None
+        path, open_ = f"{name}.{member.name}", member.type.name == OPEN_MEMBER.name
+        members.append(replace(member, type=replace(member.type, target=path)) if open_ else member)
+        value = _make_plain_argument(run, path, member.type) if not member.dims and not open_ else None
         if value is not None:
             memory.write_value(member.offset, member.type.size, value, None)
-    return Pointer("local", memory, make_uniform(0, LONG), kind)
+    return Pointer("local", memory, make_uniform(0, LONG), replace(kind, members=tuple(members)))

@@ -16,7 +16,7 @@ from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.cute.indexing import index_value
 from lanescope.reader.threads.instructions import library
 from lanescope.reader.threads.language import objects
-from lanescope.reader.threads.language.arguments import bind_parameters
+from lanescope.reader.threads.language.arguments import bind_parameters, find_size
 from lanescope.reader.threads.language.declaring import MOST_DEEP, make_member_scope, make_object
 from lanescope.reader.threads.language.names import bind_templates, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import ThreadNumber
@@ -158,6 +158,8 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
     chosen = _choose_method(run, objects.find_method(base, function.name), node, scope)
     if chosen is not None:
         return call_function(run, chosen, node, (), scope, make_member_scope(base))
+    if not node.arguments and (size := find_size(run, base, function.name)) is not None:
+        return size
     follow_call(run, function.name, node, scope)
     return library.forget_arguments(run, node, scope)
 
