@@ -25,6 +25,10 @@ def write_out(text: str) -> str:
             "#define F(T, n) __global__ void f##n(T* x) { g(x, n); }\nF(int, 4)",
             "\n __global__ void f4(int* x) { g(x, 4); }",
         ),
+        (
+            "#define F(n) __global__ void __launch_bounds__(n)\nF(4) f() { }",
+            "\n __global__ void __launch_bounds__(4) f() { }",
+        ),
         ("#define F(n) \\\n  __global__ void f() { \\\n  }\nF(1);\n", "\n \n  __global__ void f() { \n  };\n"),
         (
             '#define F(n) __global__ void n() { s("n"); }\nF(a) F(b)',

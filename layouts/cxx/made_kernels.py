@@ -1,4 +1,4 @@
-"""Write out kernels whose whole definition stands in a macro, so that each has its own text."""
+"""Write out kernels whose definition, or its head, stands in a macro, so that each has its own text."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 
 
 def list_written_spans(text: str) -> list[Span]:
-    """Return the parts of a text that follow each other if the body of a macro that defines a kernel, with the
-    arguments, replaces each use of the macro; [] if there is no such macro.
+    """Return the parts of a text that follow each other if the body of a macro that defines or declares a kernel, with
+    the arguments, replaces each use of the macro; [] if there is no such macro.
 
-    Macros that are defined twice, that other directives use, or with # or a variable number of parameters, stay.
+    Macros that only begin a kernel, that are defined twice or that other directives use stay, and so do those with # or
+    a variable number of parameters.
 
     >>> text = "#define F(N) __global__ void f##N() { g<N>(); }\\nF(4) F(8)\\n"
     >>> "".join(text[slice(*span)] for span in list_written_spans(text))
@@ -47,7 +48,9 @@ def _replace_macro(blank: str, macro: re.Match[str]) -> Iterator[tuple[Span, lis
     stays.
     """
     closed = find_closing(blank, macro.start(2)) if macro[2].startswith("(") else -1
-    if not 0 < closed < macro.end() or not is_kernel_head(macro[2]) or not _is_whole(macro[2]):
+    if not 0 < closed < macro.end() or not is_kernel_head(macro[2]):
+        return
+    if macro[2].count("{") != macro[2].count("}"):
         return
     names = [name.strip() for name in split_arguments(blank[macro.start(2) + 1 : closed])]
     body = closed + 1, macro.end()
@@ -60,11 +63,6 @@ def _replace_macro(blank: str, macro: re.Match[str]) -> Iterator[tuple[Span, lis
     yield macro.span(), []
     for (start, _, past), arguments in zip(uses, given, strict=True):
         yield (start, past + 1), list(_write_body(blank, body, dict(zip(names, arguments, strict=True))))
-
-
-def _is_whole(rest: str) -> bool:
-    """Return whether the body of a macro has all of a kernel, from its head to its closing brace."""
-    return "{" in rest and rest.count("{") == rest.count("}") and rest.rstrip().endswith("}")
 
 
 def _list_uses(blank: str, macro: re.Match[str]) -> Iterator[tuple[int, int, int]]:

@@ -55,6 +55,7 @@ def find_functions(blank: str) -> tuple[FunctionText, ...]:
     """Find the functions of a blanked text that have a body: kernels that macros make, then the others in its order."""
     made = tuple(_list_made_kernels(blank))
     patterns = {kernel.body[0] for kernel in made} | {_find_body(blank, macro)[0] for macro in _list_heads(blank)}
+    patterns |= {_find_body(blank, macro)[0] for macro in MACRO.finditer(blank) if _is_unused(blank, macro)}
     return (*made, *(function for function in _list_functions(blank) if function.body[0] not in patterns))
 
 
@@ -150,6 +151,11 @@ def _find_body(blank: str, macro: re.Match[str]) -> Span:
 
 def _is_closed(macro: re.Match[str]) -> bool:
     return macro[2].count("{") == macro[2].count("}")
+
+
+def _is_unused(blank: str, macro: re.Match[str]) -> bool:
+    """Return whether nothing of a text uses a macro that defines a kernel."""
+    return "{" in macro[2] and is_kernel_head(macro[2]) and len(re.findall(rf"\b{macro[1]}\b", blank)) == 1
 
 
 def _list_heads(blank: str) -> Iterator[re.Match[str]]:
