@@ -13,6 +13,7 @@ def test_a_right_kernel_is_verified() -> None:
     assert (report.findings, report.open, report.steps) == ((), (), 8)
 
 
+(LOADED,) = (f"{line}\n" for line in BY_TMA.split("\n") if "tcgen05.ld" in line)
 HALF = BY_TMA.replace("8u << 24", "4u << 24").replace("128 + BN", "64 + BN").replace("128 * BK", "64 * BK")
 HALF = HALF.replace("blockIdx.y * 128", "blockIdx.y * 64").replace("K, 128)", "K, 64)").replace("M / 128", "M / 64")
 HALF = HALF.replace("    for (int i = 0", "    if (threadIdx.x % 32 < 16) for (int i = 0").replace(
@@ -27,6 +28,26 @@ def test_the_lanes_of_64_rows_are_followed() -> None:
     assert not other.mistakes and ["not stored as the rows" in one.message for one in other.open] == [True]
     (found,) = run_blocks(plant(("t * BK, row)", "t * BK, col)"), text=HALF)).mistakes
     assert found.code == "row_coordinate_wrong"
+
+
+IN_TURN = BY_TMA.replace("row = blockIdx.y * 128, col", "col").replace("M / 128), 128", "M / 256), 128")
+IN_TURN = IN_TURN.replace(
+    "  const uint32_t d = slot;\n", "  const uint32_t d = slot;\n  int n = 0;\n  LOOP {\n  ROW;\n"
+)
+IN_TURN = IN_TURN.replace("LOOP", "for (int tile = 0; tile < 2; ++tile)").replace("(&full, t & 1)", "(&full, n & 1)")
+IN_TURN = IN_TURN.replace("ROW", "const int row = (blockIdx.y * 2 + tile) * 128").replace(
+    "(&done, t & 1)", "(&done, n++ & 1)"
+)
+IN_TURN = IN_TURN.replace("  __syncthreads();\n  if (warp == 0)\n", "  __syncthreads();\n  }\n  if (warp == 0)\n")
+
+
+def test_tiles_take_turns_in_the_same_columns() -> None:
+    report = run_blocks(IN_TURN)
+    assert (report.mistakes, report.open) == ((), ())
+    (found,) = run_blocks(plant(("C[(row + thr", "C[((row ^ 128) + thr"), text=IN_TURN)).mistakes
+    assert found.code == "result_misplaced"
+    again = plant(("    for (int i = 0; i < 2; ++i) C", LOADED + "    for (int i = 0; i < 2; ++i) C"), text=IN_TURN)
+    assert not run_blocks(again).mistakes and len(run_blocks(again).open) == 1  # each tile is loaded twice
 
 
 MISTAKES = [  # what stands there, what is planted, code, line
@@ -69,7 +90,7 @@ OPEN = [  # what stands there, what is planted, the reason
     ("(warp * 32 << 16) + c", "c", "stored nowhere"),
     ("  __shared__ uint64_t full", "  if (blockIdx.x == 1) return;\n  __shared__ uint64_t full", "computes nothing"),
     ("8u << 24", "4u << 24", "not stored as the rows and columns"),  # half of the lanes hold none
-    ("t > 0 || k > 0", "k > 0", "the same columns of tensor memory in turn"),
+    ("t > 0 || k > 0", "k > 0", "the order of its copies and products"),
     ("t > 0 || k > 0", "1", "that no other has set"),
 ]
 

@@ -217,7 +217,7 @@ class OriginFinder:
     def replay(self) -> bool:
         """Find the origin of every product; return whether the run is known and ends."""
         events = self.trace.events
-        if not self.trace.ended or not self.trace.loads or not is_exact(events):
+        if not self.trace.ended or not self.trace.loads or not self.trace.sums.is_even or not is_exact(events):
             return False
         agents = make_agents(events, self.run.threads)
         outcome = Simulation(agents).run(REPLAY)

@@ -1,12 +1,13 @@
 """D of tcgen05.mma in a run that follows tiles: the products that add to it, and what tcgen05.ld returns of it.
 
-Followed are products of 128 or 64 rows by one CTA, each D in columns of its own: a lane of tensor memory is a row of D,
-and each column of 32 bits one of its columns. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
+Followed are products of 128 or 64 rows by one CTA: a lane of tensor memory is a row of D, a column of 32 bits is one of
+its columns. Tiles may take turns in the same columns if each is loaded once. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -32,12 +33,15 @@ UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
 @dataclass(slots=True)
 class TensorSums:
     """The D in tensor memory. owner: of each column the number of its result, -1 for none; first: the first column of
-    each result, rows: the row of D in each of its lanes.
+    each result, rows: the row of D in each of its lanes; turns: the results that begin at a column, in their order;
+    loads: how often each warp has loaded a column.
     """
 
     owner: Ints = field(default_factory=lambda: np.full(COLUMNS, -1, np.int64))
     first: dict[int, int] = field(default_factory=dict)
     rows: dict[int, Ints] = field(default_factory=dict)
+    turns: dict[int, list[int]] = field(default_factory=dict)
+    loads: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def add_product(self, code: AsmCode, event: TensorEvent) -> tuple[int, Tcgen05Mma]:
         """Return (the number of the result that a product adds to or begins, the instruction)."""
@@ -53,15 +57,31 @@ class TensorSums:
         owners = set(self.owner[columns].tolist()) if 0 <= start <= COLUMNS - instruction.n else set()
         if event.operands["adds"][lane]:
             (result,) = owners if len(owners) == 1 else (-1,)
-            if result < 0 or self.first[result] != start or np.count_nonzero(self.owner == result) != instruction.n:
+            if not self._are_all_of(owners, start, instruction.n):
                 raise TraceLostError("a tcgen05.mma adds to columns of tensor memory that no other has set")
             return result, instruction
-        if owners != {-1}:
-            raise TraceLostError("its tiles use the same columns of tensor memory in turn")
+        if owners != {-1} and not self._are_all_of(owners, start, instruction.n):
+            raise TraceLostError("its tiles use parts of the same columns of tensor memory in turn")
         result = len(code.run.results)
         code.run.results.append(ProductResult(instruction.ptx, code.assembly.span, None, True))
         self.owner[columns], self.first[result], self.rows[result] = result, start, _ROWS[instruction.m]
+        self.turns.setdefault(start, []).append(result)
         return result, instruction
+
+    def _are_all_of(self, owners: set[int], start: int, count: int) -> bool:
+        """Return whether some columns have one owner, which has no others."""
+        (result,) = owners if len(owners) == 1 else (-1,)
+        return result >= 0 and self.first[result] == start and np.count_nonzero(self.owner == result) == count
+
+    @property
+    def is_even(self) -> bool:
+        """Return whether each result of columns that have several in turn is loaded once, so that it is known which."""
+        columns = {column for column in range(COLUMNS) if len(self.turns.get(self._find_first(column), ())) > 1}
+        loads = ((column, count) for (_, column), count in self.loads.items() if column in columns)
+        return all(count == len(self.turns[self._find_first(column)]) for column, count in loads)
+
+    def _find_first(self, column: int) -> int:
+        return self.first.get(int(self.owner[column]), -1)
 
     def load(self, code: AsmCode, event: TensorEvent, outputs: Sequence[str]) -> None:
         """Write the elements of D that tcgen05.ld returns to its registers."""
@@ -78,6 +98,7 @@ class TensorSums:
         """Return a register of each thread: the element of D in a lane and a column of tensor memory."""
         inside = mask & (column < COLUMNS)
         owner = np.where(inside, self.owner[np.where(inside, column, 0)], -1)
+        self._choose_turns(owner, column, inside)
         first = np.array([self.first.get(int(one), 0) for one in owner])
         row = np.array([self.rows[int(one)][at] if one >= 0 else -1 for one, at in zip(owner, lane, strict=True)])
         record = np.where(row >= 0, -owner - 1, OPEN)
@@ -87,6 +108,16 @@ class TensorSums:
             np.repeat(row.clip(0)[:, None], 4, axis=1),
             4 * (column - first)[:, None] + four,
         )
+
+    def _choose_turns(self, owner: Ints, column: Ints, mask: Mask) -> None:
+        """Set the owner of what each warp loads to the result whose turn it is."""
+        for warp in np.unique(np.flatnonzero(mask) // 32).tolist():
+            threads = slice(32 * warp, 32 * warp + 32)
+            at = int(column[threads][mask[threads].argmax()])
+            turn, of_column = self.loads[warp, at], self.turns.get(self._find_first(at), [])
+            self.loads[warp, at] += 1
+            if len(of_column) > 1:
+                owner[threads] = of_column[turn] if turn < len(of_column) else -1
 
 
 def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
