@@ -6,6 +6,7 @@ from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
+from tests.guilty_kernels import RIGHT as MAPPED
 from tests.sample import take_sample
 from tests.test_thread_descriptors import RIGHT as DESCRIBED
 from tests.thread_tile_kernels import PADDED
@@ -165,6 +166,21 @@ def test_all_bytes_of_the_accumulators_are_set(first: int, codes: list[str]) -> 
 def test_the_arrays_have_the_type_that_is_multiplied(kind: str, opcode: str, more: str, codes: list[str]) -> None:
     text = TILED.replace("#include <cuda_fp16.h>\n", "").replace("half", kind).replace("f32.f16.f16.f32", opcode)
     assert [code for code, _ in list_wrong(text + more)] == codes
+
+
+@for_each(
+    ("kind", "opcode", "more", "codes"),
+    [
+        ("FLOAT16", "f32.bf16.bf16", "", ["element_type"]),
+        ("BFLOAT16", "f32.f16.f16", "", ["element_type"]),
+        ("FLOAT16", "f32.f16.f16", "", []),
+        ("FLOAT16", "f32.bf16.bf16", "// the bits of bf16\n", []),
+    ],
+)
+def test_the_tensor_maps_have_the_type_that_is_multiplied(kind: str, opcode: str, more: str, codes: list[str]) -> None:
+    text = MAPPED.replace("__nv_bfloat16", "Element").replace("TYPE_BFLOAT16", f"TYPE_{kind}")
+    report = check_whole(text.replace("f32.bf16.bf16", opcode) + more)
+    assert [finding.code for finding in report.findings] == codes
 
 
 def test_exchanged_pairs_are_not_stored_at_their_rows() -> None:

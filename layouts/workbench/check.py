@@ -40,6 +40,7 @@ from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thr
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products.known_mistakes import find_other_map_types
 from lanescope.workbench.products.known_products import ProductReport, judge_known_products
 from lanescope.workbench.products.result_origins import check_origins
 from lanescope.workbench.products.result_stores import find_result_mistakes
@@ -208,6 +209,7 @@ def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFi
     text = KernelText(source.code)
     unfilled = unfilled_reads.find_unfilled_reads(text, source.bench)
     found = find_kernel_mistakes(text, source.bench, source.target, unfilled)
+    found += find_other_map_types(source.text, source.bench, text.maps)
     if unfilled:
         bench = unfilled_findings.leave_open(source.bench, unfilled)
         source.guesses.bench = bench
@@ -297,7 +299,7 @@ def _check_threads(
 
 
 # mistakes of a kernel that no phase of an mbarrier follows from
-_APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing"})
+_APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing", "element_type"})
 
 
 def _check_barriers(

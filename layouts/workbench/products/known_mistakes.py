@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.copies.filled_tiles import find_operand_map
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
-from lanescope.workbench.results import CheckFinding, Span
+from lanescope.workbench.results import CheckFinding, Span, Workbench
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_at
 
@@ -22,7 +25,8 @@ TITLES = {
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1\.f(?:16|32)$")
+_MAPPED = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # data types of tensor maps
+_MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
 
 def names_type(text: str, kind: str) -> bool:
@@ -49,6 +53,24 @@ def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | N
                 message = f"The elements of {array} are {kind}, but this instruction multiplies {multiplied[1]}."
                 return CheckFinding("element_type", message, use.span)
     return None
+
+
+def find_other_map_types(text: str, bench: Workbench, maps: Sequence[TensorMap]) -> Iterator[Pitfall]:
+    """Yield instructions that multiply elements of tensor maps of another 16-bit type than their own, if no code or
+    comment names their type.
+    """
+    for operand in bench.operands:
+        multiplied, tensor_map = _MULTIPLIED.search(operand.instruction), find_operand_map(bench, operand, maps)
+        kind = (tensor_map.data_type or "") if tensor_map is not None and not operand.guessed else ""
+        if multiplied is None or _MAPPED.get(kind, multiplied[1]) == multiplied[1] or names_type(text, multiplied[1]):
+            continue
+        at = text.find(operand.instruction)
+        span = (at, at + len(operand.instruction)) if at >= 0 else operand.steps[0].span
+        message = (
+            f"The elements of {operand.name.upper()} are {kind} in their tensor map, but this instruction multiplies"
+            f" {multiplied[1]}."
+        )
+        yield Pitfall("element_type", message, span)
 
 
 def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
