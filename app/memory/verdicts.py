@@ -41,7 +41,7 @@ from lanescope.descriptor.notices import (
     find_uncertain_reads,
     find_warnings,
 )
-from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
+from lanescope.descriptor.verify import Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.names import lookup
@@ -229,7 +229,7 @@ def build_verified(body: Json) -> Verified:
         verdict="unknown" if result is None else "match" if result.match else "mismatch",
         matched=result.matched if result else None,
         total=seen.rows * seen.k,
-        first_mismatch=_build_mismatch(result.first_mismatch) if result else None,
+        first_mismatch=copy_fact(ReadMismatch, result.first_mismatch) if result and result.first_mismatch else None,
         malformed=result.malformed if result else "",
         diagnoses=[build_diagnosis(found) for found in result.diagnoses] if result else [],
         fits=None if result else _find_fits(descriptor, seen),
@@ -242,10 +242,6 @@ def build_verified(body: Json) -> Verified:
 def _is_undescribed(result: Verdict | None, body: Json, seen: View) -> bool:
     """Return whether the word of a request does not read a CuTe layout, so that another word might."""
     return bool(result and not result.match and body["storage"].get("kind") == "cute" and not seen.form.by_idesc)
-
-
-def _build_mismatch(mismatch: ElementMismatch | None) -> ReadMismatch | None:
-    return copy_fact(ReadMismatch, mismatch) if mismatch else None
 
 
 def _find_fits(descriptor: Descriptor, seen: View) -> list[Fit]:

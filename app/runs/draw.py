@@ -22,7 +22,7 @@ def draw_answer(result: RunAnswer) -> list[dict[str, str]]:
         several = measured.ndim == 3
         pairs = zip(measured, predicted, strict=True) if several else [(measured, predicted)]
         return [
-            _draw_comparison(f"D{f' of product {n}' if several else ''} as {how}", got, want, _format_number)
+            _draw_comparison(f"D{f' of product {n}' if several else ''} as {how}", got, want, "{:g}".format)
             for n, (got, want) in enumerate(pairs)
         ]
     if isinstance(result, DescriptorRan):
@@ -35,10 +35,6 @@ def draw_answer(result: RunAnswer) -> list[dict[str, str]]:
             )
         ]
     return _draw_fragment(result, how) if isinstance(result, FragmentRan) else []
-
-
-def _format_number(value: float) -> str:
-    return f"{value:g}"
 
 
 def _draw_comparison(title: str, got: Array, want: Array, text: Any) -> dict[str, str]:

@@ -59,7 +59,9 @@ def _caption_plain(moved: MovedTile) -> str:
     op = moved.operand
     block = _describe_block(moved)
     packed = (
-        f" 16 elements of {moved.memory_bits} bits begin each 16 bytes, padding ends them." if _packs(moved) else ""
+        f" 16 elements of {moved.memory_bits} bits begin each 16 bytes, padding ends them."
+        if moved.instruction.family.unpacks
+        else ""
     )
     if moved.stores:
         return (
@@ -70,10 +72,6 @@ def _caption_plain(moved: MovedTile) -> str:
         f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes, holds S: {op.row_count} × {moved.cols} elements."
         f" The coloured chunks are {block}, which this instruction loads.{packed}"
     )
-
-
-def _packs(moved: MovedTile) -> bool:
-    return bool(moved.instruction.family.unpacks)
 
 
 def _describe_block(moved: MovedTile) -> str:

@@ -95,11 +95,6 @@ def evaluate_constant(text: str, field: str = "descriptor") -> ConstantValue:
 _WIDE = (1 << 64) - 1
 
 
-def _is_type_word(word: str) -> bool:
-    """Return whether a word can begin the name of an integer type."""
-    return find_integer_type(word) is not None
-
-
 class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     """A parser that computes values while parsing. dead: the depth of operands that C++ does not evaluate."""
 
@@ -238,7 +233,8 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
         if self.peek_token() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
         first = self.peek_token(1)
-        if not (_is_type_word(first) or first in ("const", "volatile")) or self.peek_token(2) in ("(", "{"):
+        begins_type = find_integer_type(first) is not None or first in ("const", "volatile")
+        if not begins_type or self.peek_token(2) in ("(", "{"):
             return None
         self.take_token()
         return self._parse_type_until(")")

@@ -136,14 +136,14 @@ def _parse_slice(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape |
     ):
         return None
     tensor = parse_tensor(home, SyntaxTerm(value.path, span=value.span), depth + 1)
-    if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, argument) for argument in args):
+    if (
+        tensor is None
+        or len(tensor.shape) != len(args)
+        or any(constants.parse_items(home, argument) is not None for argument in args)
+    ):
         return None
     modes = tuple(mode for mode, coordinate in zip(tensor.shape, args, strict=True) if _is_underscore(home, coordinate))
     return TensorShape(modes, tensor.tile if len(modes) >= 3 else ())
-
-
-def _is_nested(home: TermText, value: Value) -> bool:
-    return constants.parse_items(home, value) is not None
 
 
 def _list_projected(home: TermText, value: Value, projection: Value) -> list[Value] | None:

@@ -7,7 +7,7 @@ where they are set to 0. Any other mention may read them, and leaves the loop op
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lanescope.cxx.source_text import find_closing
@@ -239,9 +239,5 @@ def find_resets(text: KernelText, kernel: KernelRun) -> Iterator[Pitfall]:
         if (run.span, run.calls) not in traced:
             traced[run.span, run.calls] = trace_product(search.text, search.blank, run.span, calls)
     sites = [traced[run.span, run.calls] for run in runs]
-    yield from search.find_set_to_zero(_list_known(traced.values()))
+    yield from search.find_set_to_zero([site for site in traced.values() if site is not None])
     yield from search.find_scaled_to_zero(runs, sites)
-
-
-def _list_known(sites: Iterable[ProductSite | None]) -> list[ProductSite]:
-    return [site for site in sites if site is not None]

@@ -59,14 +59,10 @@ def make_target_macros(target: str) -> dict[str, str]:
         "__CUDA_ARCH_SPECIFIC__": value if suffix == "a" else NOT_DEFINED,
         "__CUDA_ARCH_FAMILY_SPECIFIC__": value if suffix else NOT_DEFINED,
     }
-    for number in dict.fromkeys(_get_number(name) for name in TARGETS):
+    for number in dict.fromkeys(strip_suffix(name).removeprefix("sm_") for name in TARGETS):
         specific = suffix == "a" and number == match[1]
         defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if specific else NOT_DEFINED
     return {f"macro.{name}": value for name, value in defined.items()}
-
-
-def _get_number(target: str) -> str:
-    return strip_suffix(target).removeprefix("sm_")
 
 
 def find_missing_instructions(

@@ -259,15 +259,10 @@ def _run_function(
     try:
         frame.returns = find_declared_return_type(ev, function, scope)
         frame.instance = _make_instance_key(closure, function, scope)
-        frame.single = not ev.python and _has_single_return(ev, function)
+        frame.single = not ev.python and _count_returns(ev.text, function.span) == 1
         return ev.finish_function(ev.run_body(function, scope), scope)
     finally:
         ev.leave_function()
-
-
-def _has_single_return(ev: Evaluator, function: tree.Function) -> bool:
-    """Return whether a function has one return statement."""
-    return _count_returns(ev.text, function.span) == 1
 
 
 @lru_cache(maxsize=512)

@@ -209,7 +209,7 @@ def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active:
         inside = None  # a function that says whether there is another tile
     if run.barriers is not None:
         return run.barriers.follow_loop(run, inside)
-    endless = loop.condition is None or (turns >= most and _is_forever(loop.condition))
+    endless = loop.condition is None or (turns >= most and isinstance(loop.condition, tree.NumberLiteral))
     return None if endless else inside
 
 
@@ -288,10 +288,6 @@ def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask
     run.shared.broken = run.shared.broken or "a jump"
     run.forget_order()
     return mask
-
-
-def _is_forever(condition: tree.Expression) -> bool:
-    return isinstance(condition, tree.NumberLiteral)
 
 
 _LEAVING = statements.Return | statements.Jump | statements.Throw
