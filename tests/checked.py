@@ -6,15 +6,17 @@ The runs that simulate mbarriers, follow D to its place and ask whether D is A·
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from unittest.mock import patch
 
 from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench import check
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.result_origins import OriginReport, check_origins
+from lanescope.workbench.results import CheckFinding
 from tests.sample import FULL
 
 Checks = Callable[..., CheckReport]
@@ -63,5 +65,10 @@ def run_blocks(text: str) -> OriginReport:
 
 def list_findings(text: str, checks: Checks = check_text) -> list[tuple[str, str]]:
     """List (code, the line it stands at) of a text."""
+    return locate_findings(text, checks(text).findings)
+
+
+def locate_findings(text: str, found: Iterable[CheckFinding | Pitfall]) -> list[tuple[str, str]]:
+    """List (code, the line it stands at) of findings."""
     lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in checks(text).findings]
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in found]

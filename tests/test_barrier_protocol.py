@@ -15,7 +15,7 @@ from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simu
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
-from tests.checked import check_text, check_whole, list_codes
+from tests.checked import check_text, check_whole, list_codes, locate_findings
 from tests.test_copied_bytes import RIGHT as RING
 from tests.transfer_kernels import plant
 
@@ -42,10 +42,7 @@ FILL, READ = "wait(&s.empty[q], phase ^ 1);", "wait(&s.full[q], phase);"
 
 def find_lines(text: str) -> list[tuple[str, str]]:
     """Return (code, the line at which it is reported) of every mistake."""
-    found = find_protocol_mistakes(text, {})
-    return [
-        (one.code, text[: one.span[0]].rpartition("\n")[2] + text[one.span[0] :].partition("\n")[0]) for one in found
-    ]
+    return locate_findings(text, find_protocol_mistakes(text, {}))
 
 
 def change(old: str, new: str) -> str:

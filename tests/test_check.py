@@ -17,7 +17,7 @@ from lanescope.workbench.source import guesses
 from lanescope.workbench.source.source_objects import find_source_objects
 from tests import test_reader_code as builders, workbench_cases
 from tests.cases import for_each
-from tests.checked import check_text as check
+from tests.checked import check_text as check, list_findings
 from tests.guilty_kernels import RIGHT as RIGHT_KERNEL, plant
 from tests.sample import FULL, choose_count
 
@@ -97,10 +97,8 @@ def plant_mistake(old: str, new: str, text: str = RIGHT) -> str:
 )
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant_mistake(old, new)
-    found = [one for one in check(text).findings if one.code == code]
-    assert found, [one.code for one in check(text).findings]
-    lines = text.split("\n")
-    assert any(line in lines[text.count("\n", 0, one.span[0])] for one in found)
+    found = list_findings(text)
+    assert any(one == code and line in at for one, at in found), found
 
 
 def test_what_rests_on_a_guess_is_open() -> None:

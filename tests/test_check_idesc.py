@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import list_findings
 from tests.test_check_tcgen05 import KERNEL, RIGHT
 
 ALLOC = r"""  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;"
@@ -49,11 +49,6 @@ TWO_TILES = RIGHT.replace("SWIZZLE_128B", "SWIZZLE_32B").replace("= {64", "= {16
 TWO_TILES = TWO_TILES.replace("2ull << 61", "6ull << 61").replace("128 * 128", "128 * 32")
 TWO_TILES = TWO_TILES.replace("__global__ void gemm(", COPY).split("  for (int k")[0] + COPIES  # of 64 of 128 columns
 NAMED = KERNEL.replace("uint32_t taddr) {", "uint32_t taddr, const __nv_bfloat16* A, const __nv_bfloat16* B) {")
-
-
-def list_findings(text: str) -> list[tuple[str, str]]:
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])]) for one in check_text(text).findings]
 
 
 @for_each("text", [RIGHT, BUILT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED, TWO_TILES, NAMED])

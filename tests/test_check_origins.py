@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from lanescope.reader.code.findings import Pitfall
 from tests.cases import for_each
-from tests.checked import check_whole, list_findings, run_blocks
+from tests.checked import check_whole, list_findings, locate_findings, run_blocks
 from tests.transfer_kernels import EPILOGUE, READ_A, READ_B, plant
 
 STORES = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
@@ -70,8 +70,7 @@ def find_mistakes(text: str) -> Sequence[Pitfall]:
 @for_each(("kernel", "old", "new", "code", "line"), MISTAKES)
 def test_a_wrong_row_or_column_is_found(kernel: str, old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=kernel)
-    lines = text.split("\n")
-    places = {one.code: lines[text.count("\n", 0, one.span[0])] for one in find_mistakes(text)}
+    places = dict(locate_findings(text, find_mistakes(text)))
     assert line in places.get(code, f"none of it: {places}")
 
 

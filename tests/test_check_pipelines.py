@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, list_findings
 from tests.test_check import plant_mistake
 
 PIPED = """void maps(void* A, void* B, uint64_t M, uint64_t N, uint64_t K) {
@@ -65,8 +65,8 @@ def test_the_right_pipeline_is_verified() -> None:
 def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, code: str, line: str) -> None:
     """Where the variable was given its descriptor, where a helper gives the field, at the one wrong instruction."""
     text = plant_mistake(old, new, PIPED)
-    places = [(one.code, text.count("\n", 0, one.span[0])) for one in check_text(text).findings]
-    assert any(own == code and line in text.split("\n")[at] for own, at in places), places
+    places = list_findings(text)
+    assert any(own == code and line in at for own, at in places), places
 
 
 def test_a_wrong_transpose_does_not_unname_the_operands_map() -> None:

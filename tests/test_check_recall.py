@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text, list_findings, search_cause
+from tests.checked import check_text, list_findings, locate_findings, search_cause
 from tests.planted_mistakes import read_kernel
 from tests.recall_kernels import KERNELS, MISTAKES
 from tests.sample import FULL
@@ -56,8 +56,8 @@ def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str
         text = text.replace("template <int trans_b>", "constexpr int TRANSPOSED = 0;\ntemplate <int trans_b>")
     (finding,) = check_text(text).findings
     place = "constexpr int TRANSPOSED = 0;" if said == "TRANSPOSED" else f"wgmma<{said}>(d"
-    assert finding.code == "wrong_transpose"
-    assert place in text.split("\n")[text.count("\n", 0, finding.span[0])]
+    ((code, line),) = locate_findings(text, [finding])
+    assert code == "wrong_transpose" and place in line
     assert finding.edits
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lanescope.reader.instructions.unknown_instructions import find_unknown_instructions
 from tests.cases import for_each
-from tests.checked import check_text, list_codes
+from tests.checked import check_text, list_codes, list_findings
 from tests.transfer_kernels import HELPERS, HOST, TMA
 
 KERNEL = r"""struct Storage {
@@ -105,8 +105,7 @@ MISTAKES = [
 def test_a_mistake_in_the_ring_stands_at_its_line(code: str, old: str, new: str, line: str) -> None:
     assert RING.count(old) == 1
     text = RING.replace(old, new)
-    lines = text.split("\n")
-    places = {one.code: lines[text.count("\n", 0, one.span[0])] for one in check_text(text).findings}
+    places = dict(list_findings(text))
     assert line in places.get(code, f"none of it: {places}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, list_findings
 
 MAPS = """void maps() {
   uint32_t box_a[2] = {64, 128}, box_b[2] = {64, 64};
@@ -62,8 +62,7 @@ def test_every_read_of_a_right_kernel_is_verified() -> None:
     ],
 )
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
-    text = plant(old, new)
-    found = {one.code: text.split("\n")[text.count("\n", 0, one.span[0])] for one in check_text(text).findings}
+    found = dict(list_findings(plant(old, new)))
     assert line in found.get(code, ""), found
 
 

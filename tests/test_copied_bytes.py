@@ -7,7 +7,7 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt, and_ints, make_
 from lanescope.workbench.kernels.running_groups import BlockShape, evaluate_for_thread, evaluate_terms
 from lanescope.workbench.text.shared_variables import are_separate
 from tests.cases import for_each
-from tests.checked import check_text as check
+from tests.checked import check_text as check, locate_findings
 from tests.transfer_kernels import HEADS, HELPERS, TAPS, TMA, WINDOW, plant
 
 SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
@@ -127,8 +127,7 @@ WRONG = [
 def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, new: str, line: str) -> None:
     text = change(text, old, new)
     found = check(text)
-    lines = text.split("\n")
-    places = {finding.code: lines[text.count("\n", 0, finding.span[0])] for finding in found.findings}
+    places = dict(locate_findings(text, found.findings))
     by_place = {"tma_load": "copies_overlap", "multiply": "bytes_not_copied", "A, M, K,": "tma_tile_part"}
     code = by_place[line[:8]]
     assert line in places.get(code, f"none of it: {places}")

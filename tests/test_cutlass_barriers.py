@@ -13,16 +13,13 @@ from lanescope.reader.threads.memory.shared_fills import StageReads
 from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
-from tests.checked import check_whole
+from tests.checked import check_whole, locate_findings
 from tests.cutlass_kernels import PIPELINE, RING, STORED, TENSOR
 
 
 def find_lines(text: str) -> list[tuple[str, str]]:
     """Return (code, the line at which it is reported) of every mistake, and of mbarriers that are not followed."""
-    found = [one for one in find_protocol_mistakes(text, {}) if one.code != "cute_sums_open"]
-    return [
-        (one.code, text[: one.span[0]].rpartition("\n")[2] + text[one.span[0] :].partition("\n")[0]) for one in found
-    ]
+    return [one for one in locate_findings(text, find_protocol_mistakes(text, {})) if one[0] != "cute_sums_open"]
 
 
 EXPECT = "Full::arrive_and_expect_tx(&s.full[fill.index()], bytes);"
@@ -183,7 +180,7 @@ def test_a_pipeline_counts_the_threads_that_arrive(old: str, new: str) -> None:
 
 def test_a_kernel_that_is_not_simulated_is_named_where_that_begins() -> None:
     [(code, line)] = find_lines(RING.replace(ARRIVE, ARRIVE + "    not_known(s.full);\n"))
-    assert (code, line) == ("mbarriers_open", "    not_known(s.full);")
+    assert (code, line) == ("mbarriers_open", "not_known(s.full);")
 
 
 STORE = """
@@ -215,10 +212,10 @@ TURN = "    if (threadIdx.x == 0) tma_store_wait<0>();\n    __syncthreads();\n"
 @for_each(
     "old, new, code, line",
     [
-        ("    tma_store_fence();\n", "", "proxy_fence_missing", "    __syncthreads();  // stored"),
-        ("    __syncthreads();  // stored\n", "", "bulk_barrier_missing", "    tma_store_fence();"),
-        ("      tma_store_arrive();\n", "", "bulk_commit_missing", "    }"),
-        (TURN, "", "bulk_wait_missing", "    copy(r2s, mine.retile_S(sum), mine.partition_D(sC));"),
+        ("    tma_store_fence();\n", "", "proxy_fence_missing", "__syncthreads();  // stored"),
+        ("    __syncthreads();  // stored\n", "", "bulk_barrier_missing", "tma_store_fence();"),
+        ("      tma_store_arrive();\n", "", "bulk_commit_missing", "}"),
+        (TURN, "", "bulk_wait_missing", "copy(r2s, mine.retile_S(sum), mine.partition_D(sC));"),
         ("if (threadIdx.x == 0) tma_store_wait<0>();", "", "bulk_wait_missing", ""),
     ],
 )

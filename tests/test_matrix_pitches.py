@@ -9,6 +9,7 @@ from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thr
 from lanescope.workbench.text.contents import evaluate_with_choices
 from tests.ampere_kernels import REGISTERS, TEMPLATES
 from tests.cases import for_each
+from tests.checked import locate_findings
 from tests.test_check_results import WMMA
 from tests.transfer_kernels import plant
 
@@ -44,8 +45,7 @@ def list_open(text: str) -> list[str]:
 
 def list_lines(text: str) -> list[tuple[str, str]]:
     """List (code, the line it stands at) of each finding."""
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in judge(text).findings]
+    return locate_findings(text, judge(text).findings)
 
 
 WRONG = [  # kernel, what is right, what is wrong, the matrix

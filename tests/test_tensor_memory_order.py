@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import list_findings
 from tests.tensor_kernels import GEMM
 
 RIGHT = r"""__device__ void mma(uint32_t d, uint64_t a, uint64_t b, uint32_t i, int on) {
@@ -27,10 +27,9 @@ __global__ void gemm(uint64_t a, uint64_t b, uint32_t at, uint32_t bar, float* C
 """.replace("load(at)", "at + 0")
 
 
-def list_findings(text: str) -> list[tuple[str, str]]:
+def list_order_findings(text: str) -> list[tuple[str, str]]:
     """Return the codes of tcgen05's order, each with its line."""
-    found = [one for one in check_text(text).findings if one.code.startswith("tcgen05_")]
-    return [(one.code, text.split("\n")[text.count("\n", 0, one.span[0])].strip()) for one in found]
+    return [one for one in list_findings(text) if one[0].startswith("tcgen05_")]
 
 
 @for_each(
@@ -42,8 +41,8 @@ def list_findings(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_what_is_left_out_is_found(old: str, new: str, code: str, line: str) -> None:
-    assert old in RIGHT and list_findings(RIGHT) == []
-    ((found, at),) = list_findings(RIGHT.replace(old, new))
+    assert old in RIGHT and list_order_findings(RIGHT) == []
+    ((found, at),) = list_order_findings(RIGHT.replace(old, new))
     assert found == code and at.startswith(line)
 
 
@@ -51,7 +50,7 @@ def test_a_statement_may_wait_for_its_own_load() -> None:
     wait = '  asm volatile("tcgen05.wait::ld.sync.aligned;");\n'
     assert wait in RIGHT
     inside = RIGHT.replace(wait, "").replace('{%0}, [%1];"', '{%0}, [%1];\\ntcgen05.wait::ld.sync.aligned;"')
-    assert "[%1];\\ntcgen05.wait" in inside and list_findings(inside) == []
+    assert "[%1];\\ntcgen05.wait" in inside and list_order_findings(inside) == []
 
 
 @for_each(
@@ -68,16 +67,16 @@ def test_a_statement_may_wait_for_its_own_load() -> None:
 )
 def test_what_may_be_right_is_no_finding(old: str, new: str) -> None:
     missing = RIGHT.replace("k != 0", "1") if old != "k != 0" else RIGHT
-    assert old in missing and list_findings(missing.replace(old, new)) == []
+    assert old in missing and list_order_findings(missing.replace(old, new)) == []
 
 
 def test_the_same_product_may_be_measured_again() -> None:
     """A benchmark begins the sum of the same tiles again: nothing is lost, unless another copy has filled them."""
     again = RIGHT.replace("  for (int k", "  for (int t = 0; t < 3; ++t)\n  for (int k")
-    assert list_findings(again) == []
+    assert list_order_findings(again) == []
     copied = 'asm volatile("cp.async.bulk.shared::cluster.global [%0], [%1], 64, [%2];" :: "r"(at), "l"(C), "r"(bar));'
     other = again.replace("++t)", "++t) {\n" + copied).replace("k != 0);", "k != 0);\n  }")
-    assert [code for code, _ in list_findings(other)] == ["tcgen05_accumulator_reset"]
+    assert [code for code, _ in list_order_findings(other)] == ["tcgen05_accumulator_reset"]
 
 
 # a complete kernel ----------------------------------------------------------------------------------------------------
@@ -116,14 +115,8 @@ PLANTED = [  # (right, planted, code, the line where it is found)
 ]
 
 
-def list_all_findings(text: str) -> list[tuple[str, str]]:
-    lines = text.split("\n")
-    found = check_text(text).findings
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in found]
-
-
 def test_a_right_kernel_has_no_finding() -> None:
-    assert list_all_findings(GEMM) == []
+    assert list_findings(GEMM) == []
 
 
 def test_a_function_may_load_and_wait() -> None:
@@ -136,15 +129,15 @@ __device__ void read(float* C, uint32_t d, int warp) {{
 {loop.replace(load, "load(r, at);").replace(WAIT_LOADED, "wait_loaded();")} }}
 """
     text = first.replace("__global__", functions + "__global__") + "read(C, d, warp);" + rest
-    assert list_all_findings(text) == []
-    ((code, line),) = list_all_findings(text.replace("wait_loaded(); ", ""))
+    assert list_findings(text) == []
+    ((code, line),) = list_findings(text.replace("wait_loaded(); ", ""))
     assert code == "tcgen05_wait_missing" and line.startswith("C[threadIdx.x")
 
 
 @for_each(("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)])
 def test_a_mistake_in_a_kernel_is_found_once_at_its_line(right: str, planted: str, code: str, line: str) -> None:
     assert GEMM.count(right) == 1
-    ((found, at),) = list_all_findings(GEMM.replace(right, planted))
+    ((found, at),) = list_findings(GEMM.replace(right, planted))
     assert found == code and at.startswith(line), (found, at)
 
 
@@ -174,4 +167,4 @@ def test_all_threads_run_a_kernel_that_is_launched_and_does_not_leave() -> None:
 )
 def test_what_is_open_in_a_kernel_is_no_finding(old: str, new: str) -> None:
     changed = GEMM.replace(old, new).replace("float* C)", "float* C, int first, uint64_t* which, int step)")
-    assert changed != GEMM and list_all_findings(changed) == []
+    assert changed != GEMM and list_findings(changed) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_whole, run_blocks
+from tests.checked import check_whole, locate_findings, run_blocks
 from tests.tensor_kernels import BY_TMA
 from tests.transfer_kernels import plant
 
@@ -67,8 +67,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
 @for_each(("old", "new", "code", "line"), MISTAKES)
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=BY_TMA)
-    lines = text.split("\n")
-    found = {one.code: lines[text.count("\n", 0, one.span[0])].strip() for one in run_blocks(text).mistakes}
+    found = dict(locate_findings(text, run_blocks(text).mistakes))
     assert found.get(code, f"none of it: {found}").startswith(line)
 
 

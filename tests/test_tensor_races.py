@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
+from tests.checked import locate_findings
 from tests.tensor_kernels import TILES
 from tests.transfer_kernels import plant
 
@@ -17,8 +18,7 @@ ARRIVE = "      if (lane == 0) arrive(&empty[n % 2]);\n"
 
 def find_lines(text: str) -> list[tuple[str, str]]:
     """Return (code, the line at which it is reported) of every mistake."""
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in find_protocol_mistakes(text, {})]
+    return locate_findings(text, find_protocol_mistakes(text, {}))
 
 
 def test_a_right_kernel_has_no_mistake() -> None:

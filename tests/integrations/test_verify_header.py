@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[2]
 COMPILER = shutil.which("g++") or shutil.which("clang++") or shutil.which("c++")
 
 
-CAUSES = {"start_address": "start", "lbo": "lbo", "sbo": "sbo", "swizzle": "swizzle", "base_offset": "base_offset"}
 CPP_MODES = {"none": "none", "32B": "B32", "64B": "B64", "128B": "B128", "128B_base32B": "B128_base32"}
 
 
