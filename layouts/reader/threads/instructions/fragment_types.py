@@ -83,7 +83,7 @@ def make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | N
     words = [_get_word(argument) for argument in list_arguments(type_)]
     m, n, k = (size.known if isinstance(size, ThreadNumber) else None for size in values[1:4])
     name = values[4].name if isinstance(values[4], SizedType) else words[4]
-    opcode = _OPCODES.get((name, k), "") if words[0] != "accumulator" else _HALF
+    opcode = _OPCODES.get((name, k or 0), "") if words[0] != "accumulator" else _HALF
     layout = words[5] if len(words) > 5 else ""
     followed = opcode and (m, n) in _SIZES and words[0] in _LETTERS
     shape = FragmentShape(words[0], opcode if followed else "", layout, type_.span, m or 0, n or 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -184,10 +184,8 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
         use = MmaUse(
             a.shape.opcode,
             node.span,
-            *(
-                tuple(RegisterUse(one if isinstance(one, DataBytes) else None) for one in of)
-                for of in (of_a[row], of_b[column])
-            ),
+            _use_registers(of_a[row]),
+            _use_registers(of_b[column]),
             tuple(run.calls),
             run.mask.copy(),
             tuple(run.turns),
@@ -201,6 +199,10 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
         run.products.append(use)
         made += make_results(run, a.shape.opcode, node.span, use, d.shape.registers)
     d.write_values(run, made)
+
+
+def _use_registers(values: Sequence[Any]) -> tuple[RegisterUse, ...]:
+    return tuple(RegisterUse(value if isinstance(value, DataBytes) else None) for value in values)
 
 
 def _split(fragment: Fragment) -> list[list[Any]]:
@@ -221,7 +223,8 @@ class ElementUpdate:
 
     def find_place(self, run: KernelRunner, node: tree.Index, scope: Scope) -> Pointer | None:
         """Return the place of this register in the fragment that an expression takes an element of."""
-        fragment = _find_fragment(run, node.value.value, scope) if is_element(node) else None
+        owner = find_owner(node)
+        fragment = _find_fragment(run, owner, scope) if owner is not None else None
         if fragment is None or getattr(node.indices[0], "last", "") != self.index:
             return None
         if self.register >= fragment.shape.count:
@@ -231,9 +234,9 @@ class ElementUpdate:
         return Pointer("local", fragment.memory, at, SizedType("float", REGISTER_BYTES))
 
 
-def is_element(node: tree.Expression) -> TypeGuard[tree.Index]:
-    """Return whether an expression may be an element of a fragment, f.x[i]."""
-    return isinstance(node, tree.Index) and isinstance(node.value, tree.Member) and node.value.name == "x"
+def find_owner(node: tree.Index) -> tree.Expression | None:
+    """Return the fragment f of an expression that may be its element, f.x[i]; None for any other."""
+    return node.value.value if isinstance(node.value, tree.Member) and node.value.name == "x" else None
 
 
 def assign_elements(run: KernelRunner, node: tree.Assignment, scope: Scope) -> bool:
@@ -242,8 +245,9 @@ def assign_elements(run: KernelRunner, node: tree.Assignment, scope: Scope) -> b
     If the value depends on elements with the same index alone, all of them are computed so, whatever their places.
     """
     target = node.target
-    fragment = _find_fragment(run, target.value.value, scope) if is_element(target) else None
-    if fragment is None:
+    owner = find_owner(target) if isinstance(target, tree.Index) else None
+    fragment = _find_fragment(run, owner, scope) if owner is not None else None
+    if fragment is None or not isinstance(target, tree.Index):
         return False
     value = node.value if not node.op else tree.Binary(node.op, target, node.value, span=node.span)
     index = getattr(target.indices[0], "last", "")

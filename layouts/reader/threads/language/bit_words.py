@@ -104,6 +104,15 @@ def make_elements(run: KernelRunner, word: BitWord, size: int, count: int | None
     return join_data([_make_element(run, [bit for bit in group if bit is not None], size) for group in groups])
 
 
+def decode_byte(run: KernelRunner, value: Any, size: int) -> DataBytes | None:
+    """Return what a table has for a loaded element of a byte; None for any other value. size: bytes of an entry."""
+    if isinstance(value, BitWord) and not any(value.bits[8:]):
+        value = make_elements(run, value, 1, 1)
+    if not isinstance(value, DataBytes) or not (value.record[run.mask] > OPEN).all():
+        return None
+    return value.resize_element(size) if (value.byte == value.byte[:, :1]).all() else None
+
+
 def _make_element(run: KernelRunner, bits: Sequence[tuple[DataBytes, int]], size: int) -> DataBytes:
     """Return the smallest element that has all these bits of one loaded value; open data without one."""
     opened = make_open_data(run.threads, size)

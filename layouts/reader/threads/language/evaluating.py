@@ -14,9 +14,9 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import async_mma, bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import read_variable
-from lanescope.reader.threads.instructions.wmma_calls import assign_elements, is_element
+from lanescope.reader.threads.instructions.wmma_calls import assign_elements
 from lanescope.reader.threads.language import calling
-from lanescope.reader.threads.language.bit_words import BitWord, compute_elements, make_elements
+from lanescope.reader.threads.language.bit_words import compute_elements
 from lanescope.reader.threads.language.declaring import fill_list
 from lanescope.reader.threads.language.index_elements import number_element
 from lanescope.reader.threads.language.names import find_type, resolve_path
@@ -40,11 +40,10 @@ from lanescope.reader.threads.language.packing import pack_bytes
 from lanescope.reader.threads.language.places import DIMS, evaluate_operand, find_place, get_item_size, widen_number
 from lanescope.reader.threads.language.program import FunctionSet, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
-from lanescope.reader.threads.language.values import cast_value, load_place, store_place
+from lanescope.reader.threads.language.values import CHANGES, cast_value, load_place, look_up_code, store_place
 from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
-    OPEN,
     ZERO,
     DataBytes,
     FloatConstant,
@@ -61,8 +60,6 @@ _ARITHMETIC = ("+", "-", "*", "/")
 _CONSTANTS = re.compile(r"INFINITY|HUGE_VALF?|(?:FLT|DBL)_MAX|CUDART_(?:INF|MAX_NORMAL)\w*")  # of math.h and CUDA
 _NEGATIVE = re.compile(r"-\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?f?", re.I)
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
-
-_CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an expression
 
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
@@ -150,7 +147,7 @@ def _evaluate_post_step(run: KernelRunner, node: tree.Unary, scope: Scope) -> An
     """Evaluate x++ and x--: return the old value; None for a[i++]++, whose place changes if it is evaluated again."""
     assert isinstance(node.value, tree.Assignment)
     target = node.value.target
-    old = None if _CHANGES.search(run.text[slice(*target.span)]) else run.evaluate(target, scope)
+    old = None if CHANGES.search(run.text[slice(*target.span)]) else run.evaluate(target, scope)
     run.evaluate(node.value, scope)
     return old
 
@@ -243,7 +240,7 @@ def _is_inside(run: KernelRunner, test: tree.Expression, scope: Scope, depth: in
 
 def _compare_size(run: KernelRunner, test: tree.Binary, scope: Scope) -> bool | None:
     """Return whether a number of each thread is below an open size if a comparison is true; None if it is another."""
-    if test.op not in ("<", "<=", ">", ">=") or _CHANGES.search(run.text[slice(*test.span)]):
+    if test.op not in ("<", "<=", ">", ">=") or CHANGES.search(run.text[slice(*test.span)]):
         return None
     left, right = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
     if left is None or right is None or left.uniform == right.uniform:
@@ -259,7 +256,7 @@ def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNu
     test = node.condition
     if not isinstance(test, tree.Binary) or test.op not in ("<", "<=") or yes.uniform:
         return False
-    if _CHANGES.search(run.text[slice(*test.span)]):  # evaluated twice, it would change twice
+    if CHANGES.search(run.text[slice(*test.span)]):  # evaluated twice, it would change twice
         return False
     row, size = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
     return row is not None and size is not None and size.uniform and size.const is None and _are_equal(row, yes)
@@ -301,7 +298,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     called = call_operator(run, word, (node.target,) if node.step else (node.target, node.value), node, scope)
     if called is not NOT_HERE:
         return called
-    if is_element(node.target) and assign_elements(run, node, scope):
+    if isinstance(node.target, tree.Index) and assign_elements(run, node, scope):
         return None
     place = find_place(run, node.target, scope)
     value = _evaluate_assigned(run, node.value, place, scope)
@@ -342,28 +339,9 @@ def _evaluate_assigned(run: KernelRunner, node: tree.Expression, place: Any, sco
 
 def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
     place = find_place(run, node, scope)
-    if (found := _look_up(run, node, place, scope)) is not None:
+    if (found := look_up_code(run, node, place, scope)) is not None:
         return found
     return load_place(run, place, node.span) if isinstance(place, Pointer) else None
-
-
-def _look_up(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> DataBytes | None:
-    """Return what a table has for a loaded element of a byte: a function of this element; None if it is no table."""
-    where = isinstance(place, Pointer)
-    if (where and (place.offset is not None or place.type.size > 4)) or not (
-        where or isinstance(node.value, tree.Name)
-    ):
-        return None
-    index = node.indices[-1]
-    if isinstance(index, tree.Binary) or _CHANGES.search(run.text[slice(*index.span)]):
-        return None
-    value = run.evaluate(index, scope)
-    if isinstance(value, BitWord) and not any(value.bits[8:]):
-        value = make_elements(run, value, 1, 1)
-    if not isinstance(value, DataBytes) or not (value.record[run.mask] > OPEN).all():
-        return None
-    size = place.type.size if where else 4
-    return value.resize_element(size) if (value.byte == value.byte[:, :1]).all() else None
 
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.bit_fields import extract_field, insert_field, is_word, read_word
-from lanescope.reader.threads.language.bit_words import BitWord, make_elements, move_bits
+from lanescope.reader.threads.language.bit_words import BitWord, decode_byte, make_elements, move_bits
 from lanescope.reader.threads.language.numbers import (
     LONG,
     ULONG,
@@ -33,7 +35,10 @@ from lanescope.reader.threads.memory.storage import (
 )
 
 if TYPE_CHECKING:
+    from lanescope.reader.threads.language.program import Scope
     from lanescope.reader.threads.runner import KernelRunner
+
+CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an expression
 
 
 def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
@@ -48,6 +53,19 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
     if place.space == "shared":
         return _load_shared(run, place, span)
     return _load_local(run, place)
+
+
+def look_up_code(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> DataBytes | None:
+    """Return what a table has for a loaded element of a byte: a function of this element; None if it is no table."""
+    where = isinstance(place, Pointer)
+    if (where and (place.offset is not None or place.type.size > 4)) or not (
+        where or isinstance(node.value, tree.Name)
+    ):
+        return None
+    index = node.indices[-1]
+    if isinstance(index, tree.Binary) or CHANGES.search(run.text[slice(*index.span)]):
+        return None
+    return decode_byte(run, run.evaluate(index, scope), place.type.size if where else 4)
 
 
 def _load_local(run: KernelRunner, place: Pointer) -> Any:

@@ -391,6 +391,8 @@ def _have_same_origin(records: list[LoadRecord], left: DataBytes, right: DataByt
             same[mine] = False
             continue
         for pair in zip(parts, others, strict=True) if one != other else ():
-            chosen = (part.select_threads(side.thread[mine]) for part, side in zip(pair, (left, right), strict=True))
-            same[mine] &= _have_same_origin(records, *chosen, threads).all(axis=1)
+            one_part, other_part = (
+                part.select_threads(side.thread[mine]) for part, side in zip(pair, (left, right), strict=True)
+            )
+            same[mine] &= _have_same_origin(records, one_part, other_part, threads).all(axis=1)
     return same
