@@ -247,6 +247,19 @@ def test_only_what_another_thread_stored_is_lost(changes: tuple[tuple[str, str],
     assert list_codes(plant(*changes, text=PADDED)) == codes
 
 
+@for_each(
+    ("changes", "left"),
+    [
+        ((), False),
+        (((BARRIER, "if (warp < 2) " + BARRIER),), True),
+        (((BARRIER, "if (warp < 2) __syncthreads(); else " + BARRIER),), False),
+        ((("(128) gemm", "(160) gemm"), ("acc[8][4] = {};", "acc[8][4] = {};\n  if (tid >= 128) return;")), False),
+    ],
+)
+def test_all_threads_that_have_not_left_come_to_a_barrier(changes: tuple[tuple[str, str], ...], left: bool) -> None:
+    assert bool(check_thread_order(plant(*changes, text=PADDED), {}).left) == left
+
+
 def test_a_size_may_be_that_of_the_buffer() -> None:
     """Each warp copies `length` elements to 16 rows of its own: longer rows than these would be those of the next."""
     row = "for (int i = lane; i < length / 8; i += 32) copy16(smem_addr(own + i * 8), A + warp * length + i * 8, true);"

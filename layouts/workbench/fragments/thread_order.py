@@ -138,7 +138,7 @@ def _is_left(run: KernelRun) -> bool:
     order, shared = run.runner.order, run.runner.shared
     if order is None or order.mistake is not None or shared.next == BASE:
         return False
-    return not order.checked or order.lost
+    return not order.checked or order.lost or (run.complete and order.is_uneven)
 
 
 def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:

@@ -47,7 +47,9 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
         count = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
         order.wait_groups(run.mask, count, span)
     elif _BARRIER.match(opcode):
-        order.pass_barrier(run.get_call(span), max(len(run.calls) - 1, 0))
+        number = operands[0].known if len(operands) == 1 and isinstance(operands[0], ThreadNumber) else None
+        whole = run.mask if number == 0 and not guarded else None
+        order.pass_barrier(run.get_call(span), max(len(run.calls) - 1, 0), whole)
     elif _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
         order.forget_stores()
     else:
@@ -64,7 +66,7 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
     if _PIPELINE.fullmatch(name) and not has_own_pipeline(run.text):
         order.forget_stores()
     elif _SYNC.fullmatch(name):
-        order.pass_barrier(node.span, len(run.calls))
+        order.pass_barrier(node.span, len(run.calls), run.mask)
     elif _COMMIT.fullmatch(name):
         order.commit_group(run.mask, run.assumed > 0)
     elif _WAIT.fullmatch(name):

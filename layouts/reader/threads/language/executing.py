@@ -276,6 +276,8 @@ def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, m
         else:
             frame.result = merge_values(mask, value, frame.result)
     frame.has_result = True
+    if run.order is not None and len(run.frames) == 1:
+        run.order.ended = run.order.ended | mask
     return run.nobody
 
 

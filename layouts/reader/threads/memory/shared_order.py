@@ -84,6 +84,8 @@ class SharedOrder:
         self.reader = np.full(SHARED_BYTES, _NOBODY, np.int32)  # warp
         self.read: Ints = np.zeros(SHARED_BYTES, np.int64)
         self.barriers = 0
+        self.passed: Ints = np.zeros(threads, np.int64)  # barriers of the whole block that each thread has come to
+        self.ended: Mask = np.zeros(threads, np.bool_)  # threads that have left the kernel
         self.committed: Ints = np.zeros(threads, np.int64)
         self.done: Ints = np.zeros(threads, np.int64)  # groups that each thread has waited for
         self.visible: Ints = np.zeros(threads, np.int64)  # and that a barrier has shown to the others
@@ -116,8 +118,18 @@ class SharedOrder:
 
     # barriers and groups
 
-    def pass_barrier(self, span: Span, depth: int = 0) -> None:
-        """Let all threads see what each has stored and waited for. depth: the calls around it."""
+    @property
+    def is_uneven(self) -> bool:
+        """Whether some threads have come to fewer barriers of the block than others that have not left the kernel: a
+        barrier then waits for threads that are at another one, or that never come.
+        """
+        return len(set(self.passed[~self.ended].tolist())) > 1
+
+    def pass_barrier(self, span: Span, depth: int = 0, whole: Mask | None = None) -> None:
+        """Let all threads see what each has stored and waited for. depth: the calls around it; whole: the threads that
+        come to it, if it is a barrier of the whole block.
+        """
+        self.passed = self.passed if whole is None else self.passed + whole
         self.depth = depth
         self.visible = self.done.copy()
         self.barriers += 1
