@@ -86,7 +86,7 @@ def compute_loaded(window: np.ndarray, address: np.ndarray) -> np.ndarray:
     )
 
 
-def build_warp(bug: str = "") -> list[Record]:
+def build_warp() -> list[Record]:
     """A warp's 32×32 tile over K = 64: two loads of A and two of B a step, each of B for two mma."""
     stored = [storage(build_storage((32, 64), base), 16, "K") for base in (1024, 8192)]
     window = build_memory(
@@ -108,15 +108,12 @@ def build_warp(bug: str = "") -> list[Record]:
         a, b = [], []
         for m in (0, 16):
             rows, along = lanes % 16, lanes // 16
-            if bug == "a" and k == 32:
-                rows, along = lanes % 8 + 8 * (lanes // 16), lanes // 8 % 2
             address = np.asarray(stored[0].address(m + rows, k + 8 * along)).astype(np.uint32)
             a.append(compute_loaded(window, address))
             records.append(replace(base, addresses=address, registers={"a": a[-1]}))
         for n in (0, 16):
             row, along = n + lanes % 8 + 8 * (lanes // 16), k + 8 * (lanes // 8 % 2)
-            plain = 8192 + row * 128 + along * 2
-            address = (plain if bug == "plain" else np.asarray(stored[1].address(row, along))).astype(np.uint32)
+            address = np.asarray(stored[1].address(row, along)).astype(np.uint32)
             held = compute_loaded(window, address)
             records.append(replace(base, line=11, label="B", addresses=address, registers={"a": held}))
             b += [held[:, :2], held[:, 2:]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.hardware import evidence, fleet as fleet_of_dask, fleet_verification, jobs, pieces
+from lanescope.app.hardware import evidence, fleet as fleet_of_dask, fleet_verification, jobs, members, pieces
 from lanescope.app.hardware.connection import TlsFiles, explain_failure
 from lanescope.app.hardware.fleet import Fleet
 from lanescope.app.hardware.members import avoid_lost, parse_members, select_members
@@ -193,7 +193,7 @@ class FlakyFleet:
 
 def test_a_verification_waits_for_its_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_verification, "AGAIN_SECONDS", 0.0)
-    group = fleet_verification.DeviceGroup(dict.fromkeys(fleet_verification.SAME, "x") | {"target": "sm_80"})
+    group = fleet_verification.DeviceGroup(dict.fromkeys(members.DEVICE, "x") | {"target": "sm_80"})
     todo, found = [(group, pieces.VerificationPiece("chains", 0, 2))], {"x": {"ran": 2, "agreed": 2}}
     with fleet_verification.PieceJournal(tmp_path / "j") as kept:
         fleet: Any = FlakyFleet(3, found)
@@ -210,7 +210,7 @@ def test_what_was_found_is_kept_until_it_is_told(tmp_path: Path, monkeypatch: py
     """Ctrl-C says what is kept; evidence that cannot be written leaves the journal; then it goes."""
     path = tmp_path / "journal"
     words = ["gpu", "verify", "--scheduler", "tcp://127.0.0.1:1", "--journal", str(path)]
-    group = fleet_verification.DeviceGroup(dict.fromkeys(fleet_verification.SAME, "x") | {"target": "sm_80"})
+    group = fleet_verification.DeviceGroup(dict.fromkeys(members.DEVICE, "x") | {"target": "sm_80"})
     found = {"meta": {"device": "x"}, "results": {}}
 
     def verified(_: Any, __: Any, kept: fleet_verification.PieceJournal, **___: str) -> list[dict[str, Any]]:

@@ -150,8 +150,8 @@ def test_all_threads_run_a_kernel_that_is_launched_and_does_not_leave() -> None:
 }
 """
     text = GEMM.replace("float* C) {", "float* C, int n) {\n  if (n == 0) return;") + host
-    assert list_all_findings(text) == []
-    ((code, _),) = list_all_findings(text.replace("warp * 32 << 16", "warp * 32 << 8"))
+    assert list_findings(text) == []
+    ((code, _),) = list_findings(text.replace("warp * 32 << 16", "warp * 32 << 8"))
     assert code == "tmem_column_range"
 
 

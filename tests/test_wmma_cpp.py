@@ -21,8 +21,8 @@ needs_headers = pytest.mark.skipif(
 PRODUCTS = [i for i in catalog.instructions() if i.family.name == "wmma" and ".mma" in i.ptx]
 
 
-def compile_cuda(source: str, target: str = "sm_90") -> tuple[str, str]:
-    return nvrtc.compile_ptx(source, target, nvrtc.find_headers(), optimized=True)
+def compile_cuda(source: str) -> tuple[str, str]:
+    return nvrtc.compile_ptx(source, "sm_90", nvrtc.find_headers(), optimized=True)
 
 
 def list_opcodes(text: str) -> list[str]:

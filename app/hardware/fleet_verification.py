@@ -18,13 +18,12 @@ from typing import Any
 
 from lanescope.app.hardware import jobs
 from lanescope.app.hardware.fleet import Fleet
-from lanescope.app.hardware.members import FleetMember, describe_fleet
+from lanescope.app.hardware.members import DEVICE, FleetMember, describe_fleet
 from lanescope.app.hardware.pieces import KIND, VerificationPiece, check_result, merge_results, split_verification
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
 Progress = Callable[[str, int, int], None]  # (text, weight of the piece, weight of all)
-SAME = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
 AWAY_SECONDS, AGAIN_SECONDS = 120.0, 2.0
 MOST_SECONDS = 4 * 3600.0  # for one piece, including its wait for a worker
 
@@ -40,11 +39,11 @@ class DeviceGroup:
 
     @property
     def key(self) -> str:
-        return " | ".join(self.device[name] for name in SAME)
+        return " | ".join(self.device[name] for name in DEVICE)
 
     def has_member(self, member: FleetMember) -> bool:
         """Return whether a member may run one of its pieces."""
-        alike = all(member.device.get(name) == self.device[name] for name in SAME)
+        alike = all(member.device.get(name) == self.device[name] for name in DEVICE)
         return alike and self.worker in ("", member.name, member.name.rpartition(":")[0])
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.product.custom_storage import PATTERN
 from lanescope.product.options import parse_options
 from lanescope.product.plan import DescribedSide, Options, ProductPlan, TiledSide
 from lanescope.product.planning import make_plan
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import START
+from lanescope.shared.swizzle import WIDEST_PATTERN
 
 MOST_K_STEPS = 8
 BYTE = 8
@@ -47,7 +47,7 @@ def _find_bases(options: dict[str, Options]) -> dict[str, int]:
     for name in "ab":
         if (text := options[name].get("descriptor")) and "base" not in options[name]:
             start = START.get(parse_word(text, f"{name}.descriptor").word) * START.unit
-            bases[name] = start // PATTERN * PATTERN
+            bases[name] = start // WIDEST_PATTERN * WIDEST_PATTERN
     return bases
 
 
@@ -65,7 +65,7 @@ def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Optio
     plain = {side: storage | ({"descriptor": "0x0"} if side == name else {}) for side, storage in options.items()}
     plan = make_plan(i, plain["a"], plain["b"], plain["d"])
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
-    sizes = {side.letter: -(-(side.end - side.base) // PATTERN) * PATTERN for side in sides}
+    sizes = {side.letter: -(-(side.end - side.base) // WIDEST_PATTERN) * WIDEST_PATTERN for side in sides}
     moved = {name: {"base": str(base)}}
     if "base" not in options[other]:
         moved[other] = {"base": str(0 if base >= sizes[other] else base + sizes[name])}

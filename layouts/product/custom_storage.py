@@ -15,7 +15,7 @@ from lanescope.product.options import OptionReader
 from lanescope.product.plan import PlacedSide
 from lanescope.ptx.dtypes import DType
 from lanescope.shared.storage import KEYS, UNITS, Storage, storage
-from lanescope.shared.swizzle import MODES, NAMES
+from lanescope.shared.swizzle import NAMES, WIDEST_PATTERN
 from lanescope.shared.tiling import SWIZZLED_BY
 
 KINDS = tuple(KEYS)  # the first is a canonical tile
@@ -26,7 +26,6 @@ WORDS = {
     "unit": UNITS,
 }
 _PLAIN = re.compile(r"[\w<>()\[\],:. ]*", re.ASCII)
-PATTERN = max(mode.pattern_bytes for mode in MODES)  # alignment of a block's shared memory
 
 
 def list_placement_options(kind: str) -> tuple[str, ...]:
@@ -106,11 +105,12 @@ def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: in
             "too_large", "base", f"The operand ends at byte {int(address.max())}.", f"A block has {MOST_SHARED} bytes."
         )
     xor = placement.xor
-    if xor.bits and (((1 << xor.bits) - 1) << xor.base << max(xor.shift, 0)) >= 8 * PATTERN:
+    if xor.bits and (((1 << xor.bits) - 1) << xor.base << max(xor.shift, 0)) >= 8 * WIDEST_PATTERN:
         raise reads.make_error(
             "bad_storage",
             field,
-            f"The XOR reads address bits past {PATTERN} bytes, where a block's shared memory may begin anywhere.",
+            f"The XOR reads address bits past {WIDEST_PATTERN} bytes, where a block's shared memory may begin"
+            " anywhere.",
             "Swizzle inside 1024 bytes.",
         )
 

@@ -9,7 +9,7 @@ from lanescope.descriptor.matrix import MOST_SHARED, Descriptor
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
-from lanescope.product.custom_storage import KINDS, PATTERN, list_placement_options, place_side
+from lanescope.product.custom_storage import KINDS, list_placement_options, place_side
 from lanescope.product.options import OptionReader, collect_options, parse_options
 from lanescope.product.plan import (
     DescribedSide,
@@ -28,7 +28,7 @@ from lanescope.shared import chain
 from lanescope.shared.chain import Chain
 from lanescope.shared.feeding import explain_no_feed
 from lanescope.shared.operand_storage import make_operand_storage
-from lanescope.shared.swizzle import NAMES, Mode, get_mode
+from lanescope.shared.swizzle import NAMES, WIDEST_PATTERN, Mode, get_mode
 from lanescope.shared.tiling import SWIZZLED_BY, Tile
 
 MOST_STEPS = 64
@@ -134,7 +134,7 @@ def _place_shared_sides(
             if s in modes
             else place_side(reads[s], kind, element, **size, major=majors[s], at=at, negated=negated)
         )
-        at = -(-sides[s].end // PATTERN) * PATTERN
+        at = -(-sides[s].end // WIDEST_PATTERN) * WIDEST_PATTERN
     return sides
 
 
@@ -228,7 +228,7 @@ def _check_shared_memory(plan: ProductPlan) -> None:
     if len(staged) == 2:
         a, b = staged
         if a.base < b.end and b.base < a.end:
-            free = -(-a.end // PATTERN) * PATTERN
+            free = -(-a.end // WIDEST_PATTERN) * WIDEST_PATTERN
             raise LayoutError(
                 "overlap",
                 f"A occupies bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.",
@@ -266,7 +266,7 @@ def _plan_mma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPlan
     at = 0
     for s in ("a", "b"):
         sides[s] = _plan_rows_side(reads[s], i, s, products, at)
-        at = -(-sides[s].end // PATTERN) * PATTERN
+        at = -(-sides[s].end // WIDEST_PATTERN) * WIDEST_PATTERN
     selector = reads["a"].read_integer("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     chosen = {}
     for s in ("a", "b") if i.scales else ():
@@ -357,7 +357,7 @@ def _plan_wmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPla
         major = "K" if (layout == "row") == (s == "a") else "MN"
         ldm = _read_ldm(reads[s], (op,), layout)
         sides[s] = WmmaSide(s, op.element, op.container_bits, mn, k, major, ldm=ldm, base=at, layout=layout)
-        at = -(-sides[s].end // PATTERN) * PATTERN
+        at = -(-sides[s].end // WIDEST_PATTERN) * WIDEST_PATTERN
     layout = reads["d"].read_choice("layout", ("row", "col"))
     ldm = _read_ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
     return ProductPlan(i, sides["a"], sides["b"], 1, *collect_options(reads), d_layout=layout, d_ldm=ldm)

@@ -34,7 +34,7 @@ _FIELD = re.compile(
 )
 _MOST_MMAS = 8  # per text
 _MOST_LISTED = 48
-_REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))  # by CuTe, whatever the tile
+REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))  # by CuTe, whatever the tile
 UMMA = (
     "This is a tcgen05 MMA: its threads are CTAs and its accumulator is in tensor memory. From documents, not measured."
 )
@@ -228,7 +228,7 @@ class _Tiled:
         try:
             made = tiled_mma(body["atom"], body["atom_layout"], self.permutation)
         except LayoutError as error:
-            return tile, (f"{error.message} {error.hint}",) if error.code in _REFUSED else ()
+            return tile, (f"{error.message} {error.hint}",) if error.code in REFUSED else ()
         return list(made.tile), tuple(list_coverage_notes(made))
 
     @property

@@ -17,7 +17,7 @@ from lanescope.workbench.copies.placed_reads import PlacedRead, list_placed_read
 from lanescope.workbench.copies.transfers import is_known
 from lanescope.workbench.kernels.accumulator_resets import trace_product
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
-from lanescope.workbench.kernels.running_groups import WarpgroupRuns
+from lanescope.workbench.kernels.running_groups import BOUNDS, WarpgroupRuns
 from lanescope.workbench.reads.alignment import WARPGROUP
 from lanescope.workbench.repair.blamed_terms import find_pointer_value
 from lanescope.workbench.results import Span, Workbench
@@ -27,7 +27,6 @@ from lanescope.workbench.text.function_texts import list_launches
 TITLES = {"warpgroups_overlap": "Warpgroups read rows of a tile that overlap"}
 MOST_PRODUCTS = 256  # of one kernel
 _LEAST = 384  # threads: two warpgroups that multiply, if the first one does not
-_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 
 
 def find_overlapping_rows(text: KernelText, bench: Workbench) -> Iterator[Pitfall]:
@@ -197,7 +196,7 @@ def _find_product(text: KernelText) -> Span | None:
 
 def _count_threads(text: KernelText) -> int:
     """Return the least number of threads that the launches of a text have, as far as they are known; 0 if none is."""
-    bounds = [match.span(1) for match in _BOUNDS.finditer(text.blank)]
+    bounds = [match.span(1) for match in BOUNDS.finditer(text.blank)]
     blocks = [arguments[1] for _, arguments in list_launches(text.blank) if len(arguments) > 1]
     counts = (compute_number(text.blank, place) for place in (*bounds, *blocks))
     return min((count for count in counts if count is not None), default=0)

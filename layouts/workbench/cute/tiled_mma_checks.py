@@ -8,7 +8,7 @@ from typing import Any
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.cute.tiled_mma import parse_tiled_mma
+from lanescope.reader.cute.tiled_mma import REFUSED, parse_tiled_mma
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.grammar import SyntaxTerm
 from lanescope.tiles.mma import compute_covered_tile, list_coverage_notes
@@ -20,7 +20,6 @@ TITLES = {
 }
 MOST = 32
 _MADE = re.compile(r"\b(?:make_tiled_mma\s*\(|TiledMMA\s*<)")
-_REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))
 
 
 def check_tiled_mmas(text: str) -> list[Pitfall]:
@@ -45,7 +44,7 @@ def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
     try:
         tiled = tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
     except LayoutError as error:
-        if error.code in _REFUSED:
+        if error.code in REFUSED:
             yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", span)
         return
     for note in list_coverage_notes(tiled):

@@ -22,7 +22,7 @@ from lanescope.workbench.text.function_texts import FunctionText, list_launches
 
 GROUP_THREADS = 128
 MOST_GROUPS = 8  # of a block of 1,024 threads
-_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
+BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 _CONFIGURED = re.compile(r"\bblockDim\s*=(?!=)\s*([^;]+);")  # of a cudaLaunchConfig_t
 _DIM3 = re.compile(r"\s*dim3\s*[({](.*)[)}]\s*", re.S)
 _THREAD = re.compile(r"\bthreadIdx\.([xyz])\b")
@@ -114,7 +114,7 @@ class WarpgroupRuns:
     def _list_bounds(self, function: FunctionText) -> Iterator[Span]:
         """Yield where the launch bounds of a kernel give its threads."""
         before = max((other.body[1] for other in self.text.functions if other.body[1] < function.body[0]), default=0)
-        yield from (match.span(1) for match in _BOUNDS.finditer(self.text.blank, before, function.body[0]))
+        yield from (match.span(1) for match in BOUNDS.finditer(self.text.blank, before, function.body[0]))
 
     def list_states(self, kernel: str, event: KernelEvent) -> dict[int, bool | None]:
         """Map each warpgroup to whether it runs an event, None if that is open. Without a launch, those that may run it

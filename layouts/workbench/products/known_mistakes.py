@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 
+from lanescope.cxx.source_text import COMMENT
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.runner import KernelRunner
@@ -24,14 +25,13 @@ TITLES = {
 }
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _MAPPED = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # data types of tensor maps
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
 
 def names_type(text: str, kind: str) -> bool:
     """Return whether code or comments of a text name f16 or bf16; includes and the opcodes of PTX are neither."""
-    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M) + " ".join(_COMMENT.findall(text))
+    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M) + " ".join(COMMENT.findall(text))
     return re.search(_NAMES[kind], code.replace("kind::f16", ""), re.I) is not None
 
 

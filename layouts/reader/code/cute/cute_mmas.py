@@ -31,7 +31,7 @@ from lanescope.reader.cutlass_names.cutlass import SELECTED_BITS, choose_wgmma_s
 
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
-_MAJORS = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
+MAJOR_NAMES = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
 
 
 class OpenCuteValueError(Exception):
@@ -298,7 +298,7 @@ def _get_number(value: Any) -> int | None:
 def parse_major(value: Any) -> str:
     """Return K or MN, "" for another value."""
     if (number := _get_number(value)) is not None:
-        return _MAJORS.get(number, "")
+        return MAJOR_NAMES.get(number, "")
     word = get_last_word(str(value))
     return word if word in MAJORS else ""
 

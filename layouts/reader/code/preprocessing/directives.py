@@ -21,7 +21,7 @@ from lanescope.reader.code.syntax import attributes
 MOST_COMPARED = 20_000  # characters of the branches of one condition that are compared
 COMPARED_TIMES = 4  # limit on all comparisons, as a multiple of the length of the text
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
-_WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")  # numbers, so that no name begins in one
+WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")  # numbers, so that no name begins in one
 _SILENT = re.compile(r"\b(?:static_assert|assert|printf|fprintf)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*;")
 _OPENS = frozenset(("if", "ifdef", "ifndef"))
 _TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
@@ -65,7 +65,7 @@ class DirectiveText:
     def list_words(self, start: int, end: int) -> frozenset[str]:
         """Return the words of a stretch between directives, which every run of the preprocessor asks for."""
         if (start, end) not in self.words_by_stretch:
-            self.words_by_stretch[start, end] = frozenset(_WORD.findall(self.joined.text, start, end))
+            self.words_by_stretch[start, end] = frozenset(WORD.findall(self.joined.text, start, end))
         return self.words_by_stretch[start, end]
 
     def has_visible_difference(self, at: int) -> bool:

@@ -13,7 +13,13 @@ from itertools import pairwise
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code.preprocessing import predefined
 from lanescope.reader.code.preprocessing.decisions import Conditions, OpenCondition
-from lanescope.reader.code.preprocessing.directives import Directive, DirectiveText, find_directives, get_include_guard
+from lanescope.reader.code.preprocessing.directives import (
+    WORD,
+    Directive,
+    DirectiveText,
+    find_directives,
+    get_include_guard,
+)
 from lanescope.reader.code.preprocessing.lexing import PreprocessingToken, blank_open_comment, split_tokens
 from lanescope.reader.code.preprocessing.macro_uses import MacroUses
 from lanescope.reader.code.preprocessing.macros import (
@@ -43,7 +49,6 @@ MOST_REPORTED = 8  # unread parts reported for one text
 _UNKNOWN = "what depends on it is unknown."
 # a comment delimiter that a line continuation splits
 _SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
-_WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
 _OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
 
 
@@ -136,7 +141,7 @@ class _PreprocessorRun:
             self._write_code(start, len(self.code))
         for condition in self.opened:
             if condition.frozen >= 0:
-                self.lost.append(LostStretch(condition.frozen, self.output.length, frozenset(_WORD.findall(self.code))))
+                self.lost.append(LostStretch(condition.frozen, self.output.length, frozenset(WORD.findall(self.code))))
         text = attributes.blank_attributes(self.output.get_text(), self.text.attributes)
         blanked: list[Span] = []
         if self.lost:
@@ -306,7 +311,7 @@ class _PreprocessorRun:
         covered = self.text.covered
         n = self.text.find_literal_after(start + 1)
         copied = at = start
-        while (match := _WORD.search(self.code, at, end)) is not None:
+        while (match := WORD.search(self.code, at, end)) is not None:
             at = match.end()
             while n < len(covered) and covered[n][1] <= match.start():
                 n += 1
@@ -382,7 +387,7 @@ class _PreprocessorRun:
             self.counted += 1
             self.output.write_text(f" macro_of_line_{line}_{self.counted} ", span[0], span[1] - span[0], False)
         else:
-            names = self.uses.find_reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_REPORTED)
+            names = self.uses.find_reachable(set(WORD.findall(self.code, start, past)), len(self.lost) > MOST_REPORTED)
             self.lost.append(LostStretch(self.output.length, self.output.length + 1, names))
             self.output.write_text("\n" if "\n" in self.code[start:past] else " ", span[0], span[1] - span[0], False)
 

@@ -12,7 +12,7 @@ from lanescope.reader.code.naming.definitions import find_owner
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.construction import run_constructor_entry
 from lanescope.reader.code.preprocessing.used_functions import Entry, drop_unused
-from lanescope.reader.code.running.work_words import WORDS, find_working_names, has_work, may_work
+from lanescope.reader.code.running.work_words import BIT_FIELD, WORDS, find_working_names, has_work, may_work
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import Block, UnreadText
@@ -26,7 +26,6 @@ CLUE = re.compile(
     re.I,
 )
 _ASM = re.compile(r"\b(?:asm|__asm__)\b")
-_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
 # after the name of a called function; Triton's kernel[grid](…)
 _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # after the name of a function used as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
@@ -127,7 +126,7 @@ def _is_done(ev: Evaluator, function: tree.Function, uninstantiated: set[int]) -
 def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iterator[str]:
     """Yield the names of structs that may be a descriptor's bit fields; a function with such an object builds one."""
     for statement in body:
-        if isinstance(statement, tree.StructDefinition | tree.Alias) and _BIT_FIELD.search(text, *statement.span):
+        if isinstance(statement, tree.StructDefinition | tree.Alias) and BIT_FIELD.search(text, *statement.span):
             yield statement.name
         elif isinstance(statement, tree.Namespace):
             yield from _list_bit_field_structs(statement.body, text)

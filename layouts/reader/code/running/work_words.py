@@ -44,7 +44,7 @@ _WORK = rf"{_TMA}|{_DESC}|cudaFuncSetAttribute"
 # Further words if every instruction matters, to find those that a target lacks.
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
-_BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
+BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
 
 
 @cache
@@ -73,7 +73,7 @@ def may_have_work(text: str) -> bool:
     """Return whether a C++ text has a word of checked code; True for PTX, SASS and Python."""
     code = _blank_prose(text)
     work, _ = _choose_words(code, False)
-    if work.search(code) or _BIT_FIELD.search(code):
+    if work.search(code) or BIT_FIELD.search(code):
         return True
     return is_ptx_module(text) or is_sass_listing(text) or is_python(text)
 

@@ -14,7 +14,7 @@ from lanescope.reader.threads.barriers.clusters import EVERYONE
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-_SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
+SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask)\w*")
 _HARMLESS = re.compile(
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
@@ -55,7 +55,7 @@ def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
         trace.tensor.lost = True
     if name.startswith("atomic"):
         trace.tensor.forget_words(None, 0)
-    if _SYNC.fullmatch(name):
+    if SYNC.fullmatch(name):
         nothing = np.zeros(run.threads, np.int64)
         at = run.find_own_place(node.span)
         trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, at, at))

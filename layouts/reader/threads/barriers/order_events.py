@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.running.work_words import COMPUTING
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.barriers.barrier_calls import follow_barrier_call
+from lanescope.reader.threads.barriers.barrier_calls import SYNC, follow_barrier_call
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 _BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
 _OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence(?!\.proxy)|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
-_SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _COMMIT = re.compile(r"__pipeline_commit|producer_commit|_{0,2}cp_async_(?:fence|commit\w*)")
 _WAIT = re.compile(r"__pipeline_wait_prior|pipeline_consumer_wait_prior|_{0,2}cp_async_wait\w*")
 _PIPELINE = re.compile(r"producer_\w+|consumer_release|pipeline_consumer_\w+|make_pipeline|aligned_size_t|memcpy_async")
@@ -65,7 +64,7 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
         return
     if _PIPELINE.fullmatch(name) and not has_own_pipeline(run.text):
         order.forget_stores()
-    elif _SYNC.fullmatch(name):
+    elif SYNC.fullmatch(name):
         order.pass_barrier(node.span, len(run.calls), run.mask)
     elif _COMMIT.fullmatch(name):
         order.commit_group(run.mask, run.assumed > 0)

@@ -19,13 +19,13 @@ from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import LocalMemory, spread_number
+from lanescope.tiles.mma import SIDES
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _TCGEN05 = re.compile(r"SM1\d\d_MMA_(?!\w*2x1SM)\w+_SS")
 _K_BITS = 256  # of an operand along K in one dense instruction
-_SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # the modes of an instruction's shape that an operand has
 _GROUPS = {"warpgroup_arrive": "fence", "warpgroup_commit_batch": "commit", "warpgroup_wait": "wait"}
 
 
@@ -100,7 +100,7 @@ def partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -
     if name.startswith("make_fragment_"):
         return tensor
     operand = name[-1].lower()
-    sizes = [mma.shape[side] for side in _SIDES[operand]]
+    sizes = [mma.shape[side] for side in SIDES[operand]]
     modes = tensor.layout.modes
     if len(modes) < 2 or any(mode.size % size for mode, size in zip(modes, sizes, strict=False)):
         return None
@@ -144,7 +144,7 @@ def _partition_shape(call: CuteCall) -> Any:
     mma, shape = call.values
     if not isinstance(mma, AsyncMma):
         return None
-    sizes = [mma.shape[side] for side in _SIDES[call.name[-1].lower()]]
+    sizes = [mma.shape[side] for side in SIDES[call.name[-1].lower()]]
     counts = (extent // size for extent, size in zip(shape, sizes, strict=False))
     return (tuple(sizes), *counts, *shape[2:])
 

@@ -12,7 +12,7 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_leaves
 from lanescope.ptx.table.kinds import MAJORS
-from lanescope.reader.code.cute.cute_mmas import SMEM_SELECTORS
+from lanescope.reader.code.cute.cute_mmas import MAJOR_NAMES, SMEM_SELECTORS
 from lanescope.reader.code.cute.cute_values import make_canonical_atom
 from lanescope.reader.cute.smem_atoms import choose_smem_atom
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
@@ -28,7 +28,6 @@ from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-_MAJORS = {code: name for name, code in MAJORS.items()}
 _TILE_RANK = 3  # of a TileCopy's part of a tile that no coordinate divides: (CPY, CPY_M, CPY_N)
 
 
@@ -56,7 +55,7 @@ def _select_atom(call: CuteCall) -> CuteLayout | None:
     block = columns if major == MAJORS["K"] else rows
     run = block[0] if isinstance(block, tuple) else block
     bits = element.size * 8
-    atom = choose_smem_atom(call.name, _MAJORS[major], bits, run)
+    atom = choose_smem_atom(call.name, MAJOR_NAMES[major], bits, run)
     return None if atom is None else algebra.swizzle_elements(make_canonical_atom(atom, bits))
 
 
