@@ -22,14 +22,18 @@ from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import store_place
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse, Span
-from lanescope.reader.threads.memory.results import CONSTANT, find_added, make_results
+from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
 from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
     SHARED_BYTES,
+    ZERO,
     DataBytes,
+    FloatConstant,
     Ints,
     LocalMemory,
     Pointer,
     ReadBytes,
+    is_zero,
     join_data,
     spread_coefficient,
 )
@@ -148,8 +152,11 @@ def _load_element(run: KernelRunner, place: Pointer, site: Span) -> DataBytes | 
 def fill_fragment(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
     """Follow wmma::fill_fragment."""
     fragment = _find_fragment(run, node.arguments[0], scope)
-    if fragment is not None:
-        fragment.write_values(run, [CONSTANT] * fragment.shape.count)
+    if fragment is None:
+        return
+    value = run.evaluate(node.arguments[1], scope)
+    known = ZERO if is_zero(value) else CONSTANT if isinstance(value, FloatConstant | ThreadNumber) else None
+    fragment.write_values(run, [known] * fragment.shape.count)
 
 
 def store_matrix(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
@@ -191,6 +198,7 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
             tuple(run.turns),
             (d.memory, d.first + REGISTER_BYTES * d.shape.registers * part),
             c.is_unset(part),
+            start=describe_start(run, added, c.is_unset(part)),
             adds=find_added(run, added[0]),
             fragments=(a.shape.span, b.shape.span),
             broken=run.shared.broken,
