@@ -273,6 +273,26 @@ def test_tiles_of_threads_give_the_product(text: str) -> None:
     assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm"})
 
 
+HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}); }}\n"
+
+
+@for_each(
+    ("grid", "sizes", "codes", "why"),
+    [
+        ("64, 32", "2048, 4096, 1024", ["k_slices_left"], ""),  # N / 64, M / 64
+        ("32, 16", "2048, 4096, 1024", [], "all of its tiles"),
+        ("16, 16", "1000, 1000, 1000", [], "products take other elements"),  # tiles at the edges are not followed
+    ],
+)
+def test_m_n_and_k_may_be_numbers_of_the_launch(grid: str, sizes: str, codes: list[str], why: str) -> None:
+    """A long K is run for 384 of its elements. The last slice is left out of the sum that is wrong."""
+    host = HOST.format(grid, sizes)
+    report = check_whole(TILED + host)
+    assert not report.findings
+    assert [why in one.message for one in report.open] == [True] * bool(why)
+    assert [one.code for one in check_whole(plant(LAST, text=TILED) + host).findings] == codes
+
+
 @for_each(("text", "change", "code", "place"), take_sample(list(WRONG.values()), 4))
 def test_a_sum_of_too_little_is_found(text: str, change: tuple[str, str], code: str, place: str) -> None:
     assert list_wrong(plant(change, text=text)) == [(code, place)]

@@ -49,7 +49,8 @@ from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
-MATRICES = KnownMatrices(), KnownMatrices(k=768, others=3)  # of a run, and of one that confirms what it shows
+USUAL = KnownMatrices()
+_UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load, that are tried
 _TRANSPOSE = "wrong_transpose", "The transpose immediate selects the other major: with the other value, D is A·B."
@@ -126,7 +127,7 @@ def judge_known_products(
     whole: set[str] = set()
     for one in find_functions(blank):
         if one.kernel and one.name in proved | doubted:
-            run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)])
+            run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)]).fit_launch()
             try:
                 with end_when(is_late):
                     open_part, mistake = run.judge()
@@ -143,14 +144,27 @@ def judge_known_products(
 
 @dataclass(frozen=True, slots=True)
 class _KnownRun:
-    """A kernel that is run with known sizes. body: its text; known: the sizes."""
+    """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
+    a longer K.
+    """
 
     text: str
     macros: Mapping[str, str]
     recorded: Sequence[KernelLaunchRecord]
     function: FunctionText
     body: str
-    known: KnownMatrices = MATRICES[0]
+    known: KnownMatrices = USUAL
+    fitted: bool = False
+
+    def fit_launch(self) -> _KnownRun:
+        """Return the run with M, N and at most K of the launch, if these are numbers and its only integers."""
+        sizes, _ = self._choose_sizes()
+        given = {shorten_name(name): value for name, value in sizes.items()}
+        whole = len(given) == len(sizes) and given.keys() == set("mnk") and "blockIdx.z" not in self.body
+        if not whole or sizes.are_named or any(value % _UNIT for value in given.values()):
+            return self
+        known = replace(self.known, m=given["m"], n=given["n"], k=min(given["k"], self.known.k))
+        return replace(self, known=known, fitted=True)
 
     def judge(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
@@ -193,6 +207,8 @@ class _KnownRun:
         words = {word for text in texts for word in _NAME.findall(text)}
         known = KnownSizes({word: self.known.find(word) or self.known.others for word in words})
         arguments = known.find_arguments(self.function, self.recorded) or {}
+        if self.fitted:
+            arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
         return _Sizes(arguments, self.known), known.find_grid(name, self.recorded)
 
     def _judge_sizes(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
@@ -280,7 +296,7 @@ class _KnownRun:
         has_gaps = bool(part) and len(part) <= part[-1] - part[0]
         if not part or (has_gaps and not leaves_slices(verdict.runners[0], fragments)):
             return None
-        again = replace(self, known=MATRICES[1])
+        again = replace(self, known=replace(self.known, k=2 * self.known.k, others=self.known.others + 1))
         times = again.known.k // self.known.k
         more = range(part[0], part[-1] + 1 + again.known.k - self.known.k)
         expected = {n * self.known.k + k for n in range(times) for k in part} if has_gaps else more
