@@ -70,6 +70,11 @@ OPEN = {
     "half of K": (("k < K / 32", "k < K / 64"), "sum over each", MULTIPLIED),
     "a number for a pitch": (("c[r * N + n]", "c[r * 4096 + n]"), "row and column", "c[r * 4096"),
     "the batch of another matrix": (("blockIdx.z * M * K", "blockIdx.z * M * N"), "different k", MULTIPLIED),
+    "blocks that store nothing": (
+        ("float* c =", "if (blockIdx.x % 2) return;\n  float* c ="),
+        "stored",
+        "asm volatile",
+    ),
     "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch", "c[r * N"),
     "A times A": (("b = B +", "b = A +"), "one array", MULTIPLIED),
     "the scale of another row": (("sa[r]", "sa[row]"), "elements of sa", NAME),

@@ -61,7 +61,7 @@ _LOADS = (
     ),
     ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
 )
-PLANE = 7, 7  # of a grid that is not known: tiles of 256 × 256 are inside the matrices
+PLANE = 6, 6  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
