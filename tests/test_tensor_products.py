@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from lanescope.workbench.products.result_origins import OriginReport
 from tests.cases import for_each
 from tests.checked import check_whole, locate_findings, run_blocks
 from tests.tensor_kernels import BY_TMA
@@ -48,6 +51,30 @@ def test_tiles_take_turns_in_the_same_columns() -> None:
     assert found.code == "result_misplaced"
     again = plant(("    for (int i = 0; i < 2; ++i) C", LOADED + "    for (int i = 0; i < 2; ++i) C"), text=IN_TURN)
     assert not run_blocks(again).mistakes and len(run_blocks(again).open) == 1  # each tile is loaded twice
+
+
+LOADS = """  for (int c = 0; c < BN; c += 8)
+    for (int h = 0; h < 2; ++h) {
+      float r[4];
+      const uint32_t at = d + (warp * 32 + h * 16 << 16) + c;
+      asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(at));
+      asm volatile("tcgen05.wait::ld.sync.aligned;");
+      for (int i = 0; i < 4; ++i) {
+        const int m = warp * 32 + h * 16 + i / 2 * 8 + threadIdx.x % 32 / 4, n = c + threadIdx.x % 4 * 2 + i % 2;
+        C[(row + m) * N + col + n] = r[i];
+      }
+    }
+"""
+BY_QUADS = re.sub(r"(?s)  for \(int c = 0; c < BN; c \+= 2\) \{.*?\n  \}\n", lambda _: LOADS, BY_TMA)
+
+
+def test_a_load_gives_each_thread_its_lanes_and_columns() -> None:
+    assert BY_QUADS != BY_TMA and run_blocks(BY_QUADS) == OriginReport()
+    (found,) = run_blocks(plant(("(row + m) * N + col + n", "(row + m) * N + row + n"), text=BY_QUADS)).mistakes
+    assert found.code == "result_misplaced"
+    (other,) = run_blocks(plant(("i / 2 * 8", "i % 2 * 8"), text=BY_QUADS)).open
+    assert "not stored as the rows" in other.message
 
 
 MISTAKES = [  # what stands there, what is planted, code, line

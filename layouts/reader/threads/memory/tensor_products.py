@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanescope.blackwell.described_mma import Tcgen05Mma, find_described_mma
+from lanescope.blackwell.tmem.access import parse_access
 from lanescope.reader.threads.barriers.barrier_trace import TraceLostError, require_known
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.memory.records import ProductResult
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 LANES, COLUMNS = 128, 512
 _LANE = np.arange(LANES)
 _ROWS = {LANES: _LANE, LANES // 2: np.where(_LANE % 32 < 16, _LANE // 32 * 16 + _LANE % 16, -1)}  # by M, -1: no row
-_LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.32x32b\.x\d+\.b32")
+_LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.(?:32x32b|16x(?:64|128|256)b)\.x\d+\.b32")
 UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
 
 
@@ -34,14 +35,14 @@ UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
 class TensorSums:
     """The D in tensor memory. owner: of each column the number of its result, -1 for none; first: the first column of
     each result, rows: the row of D in each of its lanes; turns: the results that begin at a column, in their order;
-    loads: how often each warp has loaded a column.
+    loads: how often each warp has loaded (its first lane, its first column).
     """
 
     owner: Ints = field(default_factory=lambda: np.full(COLUMNS, -1, np.int64))
     first: dict[int, int] = field(default_factory=dict)
     rows: dict[int, Ints] = field(default_factory=dict)
     turns: dict[int, list[int]] = field(default_factory=dict)
-    loads: Counter[tuple[int, int]] = field(default_factory=Counter)
+    loads: Counter[tuple[int, int, int]] = field(default_factory=Counter)
 
     def add_product(self, code: AsmCode, event: TensorEvent) -> tuple[int, Tcgen05Mma]:
         """Return (the number of the result that a product adds to or begins, the instruction)."""
@@ -77,7 +78,7 @@ class TensorSums:
     def is_even(self) -> bool:
         """Return whether each result of columns that have several in turn is loaded once, so that it is known which."""
         columns = {column for column in range(COLUMNS) if len(self.turns.get(self._find_first(column), ())) > 1}
-        loads = ((column, count) for (_, column), count in self.loads.items() if column in columns)
+        loads = ((column, count) for (_, _, column), count in self.loads.items() if column in columns)
         return all(count == len(self.turns[self._find_first(column)]) for column, count in loads)
 
     def _find_first(self, column: int) -> int:
@@ -86,19 +87,21 @@ class TensorSums:
     def load(self, code: AsmCode, event: TensorEvent, outputs: Sequence[str]) -> None:
         """Write the elements of D that tcgen05.ld returns to its registers."""
         if not _LOAD.fullmatch(event.opcode):
-            raise TraceLostError("only tcgen05.ld of the shape .32x32b is followed")
+            raise TraceLostError("tcgen05.ld of this shape is not followed")
         threads = np.arange(code.run.threads)
         address = event.operands["at"]
-        lane = (address >> 16) + threads % 32
-        mine = event.mask & (lane // 32 == threads // 32 % 4)
+        lanes, columns = parse_access(event.opcode).pattern.evaluate()  # [thread of a warp, register]
         for n, output in enumerate(outputs):
-            code.put_value(output, self._read_column(lane % LANES, (address & 0xFFFF) + n, mine))
+            lane = (address >> 16) + lanes[threads % 32, n]
+            mine = event.mask & (lane // 32 == threads // 32 % 4)
+            column = (address & 0xFFFF) + columns[threads % 32, n]
+            code.put_value(output, self._read_column(lane % LANES, column, mine))
 
     def _read_column(self, lane: Ints, column: Ints, mask: Mask) -> DataBytes:
         """Return a register of each thread: the element of D in a lane and a column of tensor memory."""
         inside = mask & (column < COLUMNS)
         owner = np.where(inside, self.owner[np.where(inside, column, 0)], -1)
-        self._choose_turns(owner, column, inside)
+        self._choose_turns(owner, lane, column, inside)
         first = np.array([self.first.get(int(one), 0) for one in owner])
         row = np.array([self.rows[int(one)][at] if one >= 0 else -1 for one, at in zip(owner, lane, strict=True)])
         record = np.where(row >= 0, -owner - 1, OPEN)
@@ -109,15 +112,17 @@ class TensorSums:
             4 * (column - first)[:, None] + four,
         )
 
-    def _choose_turns(self, owner: Ints, column: Ints, mask: Mask) -> None:
+    def _choose_turns(self, owner: Ints, lane: Ints, column: Ints, mask: Mask) -> None:
         """Set the owner of what each warp loads to the result whose turn it is."""
         for warp in np.unique(np.flatnonzero(mask) // 32).tolist():
-            threads = slice(32 * warp, 32 * warp + 32)
-            at = int(column[threads][mask[threads].argmax()])
-            turn, of_column = self.loads[warp, at], self.turns.get(self._find_first(at), [])
-            self.loads[warp, at] += 1
+            first = 32 * warp + int(mask[32 * warp : 32 * warp + 32].argmax())
+            key = warp, int(lane[first]), int(column[first])
+            turn, of_column = self.loads[key], self.turns.get(self._find_first(key[2]), [])
+            self.loads[key] += 1
             if len(of_column) > 1:
-                owner[threads] = of_column[turn] if turn < len(of_column) else -1
+                chosen = of_column[turn] if turn < len(of_column) else -1
+                threads = slice(32 * warp, 32 * warp + 32)
+                owner[threads] = np.where(owner[threads] == owner[first], chosen, -1)
 
 
 def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
