@@ -212,11 +212,19 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
         ("{1.f}", "numbers other than 0"),
         ("{}; memset(d, 255, 8)", "numbers other than 0"),
         ("{}; d[31] = A[0]", "elements of A"),
+        ("{}; d[31] = 0", None),
     ],
 )
 def test_sums_of_wgmma_begin_with_0(start: str, why: str | None) -> None:
     open_ = judge_known_products(plant(("d[32] = {}", f"d[32] = {start}"), text=GROUPS), {}, (), {"gemm"}).open
     assert [one.message.rpartition(" adds to ")[2] for one in open_] == ([f"{why}."] if why else [])
+
+
+@for_each(("signs", "why"), [("1, 1", None), ("1, -1", "is subtracted"), ("-1, -1", None)])
+def test_products_of_wgmma_are_not_subtracted(signs: str, why: str | None) -> None:
+    text = plant((", %33, 1, 1, 1,", f", %33, 1, {signs},"), text=GROUPS)
+    open_ = judge_known_products(text, {}, (), {"gemm"}).open
+    assert [why in one.message for one in open_] == ([True] if why else [])
 
 
 # certain mistakes -----------------------------------------------------------------------------------------------------

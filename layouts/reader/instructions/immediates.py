@@ -27,9 +27,20 @@ def find_transposes(instruction: Instruction, operands: Sequence[str], registers
     if instruction.operand("a").element.bits != 16:
         return {}
     names = ("b",) if registers else ("a", "b")
-    first = (6 if instruction.operands["a"].sparsity is not None else 4) + 2  # after scale-d and the two scales
+    first = _find_scales(instruction) + 2
     transposes = operands[first : first + len(names)]
     return dict(zip(names, transposes, strict=True)) if len(transposes) == len(names) else {}
+
+
+def _find_scales(instruction: Instruction) -> int:
+    """Return the number of the operand after scale-d: imm-scale-a, which floating-point types have."""
+    return 6 if instruction.operands["a"].sparsity is not None else 4
+
+
+def list_scales(instruction: Instruction, operands: Sequence[str]) -> Sequence[str]:
+    """Return the texts of imm-scale-a and imm-scale-b of a wgmma, as far as it has them."""
+    first = _find_scales(instruction)
+    return operands[first : first + 2]
 
 
 def find_majors(text: str) -> dict[str, str]:

@@ -133,7 +133,7 @@ class FragmentLister:
             if total in last:
                 bits, warps = of_sum[0].seen.bits, range(WARPGROUP * group, WARPGROUP * (group + 1))
                 start = self.run.starts.get(total)
-                begun = OpenPart(f"this product adds to {start}", of_sum[0].span) if start else None
+                begun = OpenPart(start, of_sum[0].span) if start else None
                 yield _Sum(last[total], of_sum[0].opcode, bits, warps, begun or _pair_reads(self.run, of_sum))
 
 

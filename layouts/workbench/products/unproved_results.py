@@ -47,7 +47,7 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     if any(one.get_size(n) is None for one in sums for n in (0, 1)) or sizes is None:
         yield "which sizes are M, N and K is not known, and equal ones hide exchanged sizes"
         return
-    yield from (f"its products begin with {start}" for start in _list_starts(sums))
+    yield from (product.start for one in sums for product in one.products if product.start)
     yield from _list_open_places(finders, sums, tiles)
     yield from (_find_other_stride(one, sizes) for one in _list_maps(finders, sums))
     yield _find_other_factor(finders)
@@ -55,11 +55,6 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     yield _find_other_matrix(sums)
     if not _covers_matrix(sums, grid):
         yield "the blocks that were run do not show that all of its tiles are computed, each once"
-
-
-def _list_starts(sums: Sequence[SumOrigin]) -> Iterator[str]:
-    """Yield what sums begin with that is neither 0 nor another sum."""
-    return (one.products[0].start for one in sums if one.products[0].start)
 
 
 def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles) -> Iterator[str]:

@@ -11,7 +11,8 @@ from lanescope.blackwell.described_mma import find_described_mma
 from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.instructions.immediates import find_transposes
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader.instructions.immediates import find_transposes, list_scales
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.language.quotients import Coefficient
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 MOST = 400
+NEGATED = "this product is subtracted"
 _ALL = (1 << 64) - 1
 
 
@@ -52,7 +54,9 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
     before = int(value.record[code.run.mask.argmax(), 0]) if isinstance(value, DataBytes) else 0
     begins = before not in code.run.sums and _adds(code, operands[3])
     total = _find_sum(code, operands[3], before, -len(code.run.results) - 1)
-    code.run.starts[total] = code.describe_start(outputs) if begins else code.run.starts.get(total, "")
+    start = code.describe_start(outputs) if begins else ""
+    why = f"this product adds to {start}" if start else NEGATED * is_negated(code, instruction, operands)
+    code.run.starts[total] = why or code.run.starts.get(total, "")
     for name in ("b",) if in_registers else ("a", "b"):
         token = operands[2] if name == "b" else operands[1]
         turn = _get_known(code.get_value(transposes[name])) if name in transposes else 0
@@ -65,6 +69,12 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
             continue
         for group, word in _list_words(code.run, value.const):
             _record_use(code, opcode, (name, token), word, seen, (total, group))
+
+
+def is_negated(code: AsmCode, instruction: Instruction, operands: Sequence[str]) -> bool:
+    """Return whether one of the factors of a wgmma is negated by imm-scale-a or imm-scale-b."""
+    scales = [_get_known(code.get_value(token)) for token in list_scales(instruction, operands)]
+    return scales.count(-1) == 1
 
 
 def _find_sum(code: AsmCode, adds: str, before: object, after: object) -> int:

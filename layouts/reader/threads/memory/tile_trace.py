@@ -27,6 +27,7 @@ from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.sites import trace_site
+from lanescope.reader.threads.memory.matrix_reads import NEGATED, is_negated
 from lanescope.reader.threads.memory.staged_bytes import StagedBytes, StagedOrder
 from lanescope.reader.threads.memory.storage import (
     SHARED_BYTES,
@@ -77,7 +78,8 @@ class BoxMove:
 class TileProduct:
     """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
     before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
-    tensor memory; mask is then of the threads of four warps, one for each row of D; start: see MmaUse.
+    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its
+    sum is none of products from 0 on.
     """
 
     event: int
@@ -292,6 +294,7 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
         return False
     words, views, sites = found
     result, before, start = _find_result(code, operands[3], outputs)
+    start = NEGATED if is_negated(code, catalog.find(opcode), operands) else start
     again = result < len(run.results)
     event, mask, calls = len(trace.events) - 1, run.mask.copy(), tuple(run.calls)
     trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls, start=start))
@@ -321,8 +324,8 @@ def _note_tensor_tile(code: AsmCode, event: TensorEvent, operands: Sequence[str]
 
 
 def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None, str]:
-    """Return (the number of a product's result, what its first register of D held before if that is another one, what
-    its registers hold instead of 0).
+    """Return (the number of a product's result, what its first register of D held before if that is another one, why
+    its sum does not begin with 0).
     """
     run, scale = code.run, code.get_value(scale_d)
     if not isinstance(scale, ThreadNumber) or scale.const is None:
@@ -337,7 +340,8 @@ def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[i
     if record < 0 and record == _find_record(run, last):
         return -record - 1, None, ""
     start = code.describe_start([outputs[0], outputs[-1]])
-    return len(run.results), first if isinstance(first, DataBytes) else None, start
+    why = f"a product adds to {start}" if start else ""
+    return len(run.results), first if isinstance(first, DataBytes) else None, why
 
 
 def _read_operands(
