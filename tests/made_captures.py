@@ -61,6 +61,17 @@ def build_word(base: int, k: int = 0, rows: int = 64, mode: str = "128B") -> Des
     return word(base + k // 64 * rows * 128 + k % 64 * 2, 16, 1024, 0, mode)
 
 
+def build_steps(window: np.ndarray, count: int = 4, **more: Any) -> list[Record]:
+    """K steps over 64 rows of A and of B."""
+    return [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window, **more) for s in range(count)]
+
+
+def build_matrices(held: Sequence[np.ndarray]) -> np.ndarray:
+    """Memory with A and B [64, 64], as the words of their elements."""
+    a, b = ((build_storage((64, 64), base), one) for base, one in zip((BASE_A, BASE_B), held, strict=True))
+    return build_memory(a, b)
+
+
 def verify_records(records: Sequence[Record], **more: Any) -> Any:
     return capture.verify(capture.write(Capture(tuple(records))), **more)
 

@@ -20,8 +20,10 @@ from tests.made_captures import (
     BASE_A,
     BASE_B,
     BF16,
+    build_matrices,
     build_memory,
     build_record,
+    build_steps,
     build_storage,
     build_tile,
     build_warp,
@@ -114,14 +116,10 @@ def test_past_the_end_of_a_matrix_are_zeros() -> None:
         whole[: len(matrix), :40] = encode_values(matrix, "bf16")
         held.append(whole)
     held[1][60:] = 0x3F80
-    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
-    records = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(4)]
-    assert verify_records(records, a=a, b=b, nk=True).ok
+    assert verify_records(build_steps(build_matrices(held)), a=a, b=b, nk=True).ok
     held[0][3, 41] = 0x3F80
-    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
-    assert [
-        step.index for step in verify_records([replace(r, window=window) for r in records], a=a, b=b, nk=True).wrong
-    ] == [2]
+    made = verify_records(build_steps(build_matrices(held)), a=a, b=b, nk=True)
+    assert [step.index for step in made.wrong] == [2]
 
 
 @for_each("rounded", [False, True])
@@ -134,10 +132,7 @@ def test_tf32_matrices_may_have_been_rounded(rounded: bool) -> None:
         (build_storage((64, 32), BASE_A), held[0]), (build_storage((64, 32), BASE_B), held[1]), bits=32
     )
     text = "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"
-    records = [
-        build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window, text=text, immediates={})
-        for s in range(4)
-    ]
+    records = build_steps(window, text=text, immediates={})
     assert verify_records(records, a=given[0], b=given[1], nk=True).ok
 
 
@@ -164,8 +159,7 @@ def test_where_accumulators_begin() -> None:
     rng = np.random.default_rng(9)
     a, b, c = (rng.integers(-8, 9, (64, 64)).astype(float) for _ in range(3))
     held = [encode_values(matrix, "bf16").astype(np.uint64) for matrix in (a, b)]
-    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
-    steps = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(4)]
+    steps = build_steps(build_matrices(held))
     halves = [a[:, n : n + 32] @ b[:, n : n + 32].T for n in (0, 32)]
     begun, whole = build_accumulators(c, "C"), build_accumulators(a @ b.T)
     given = {"a": a, "b": b, "nk": True}
@@ -213,9 +207,7 @@ def test_fills_of_the_first_headers_are_known() -> None:
         old = fills.compute_codes(np.arange(64)[:, None], np.arange(256)[None, :], "bf16", name, earlier=True)
         parts.append((build_storage((64, 256), base), old))
     window = build_memory(*parts)
-    assert verify_records(
-        [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(16)]
-    ).ok
+    assert verify_records(build_steps(window, 16)).ok
     made = verify_records(
         [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * max(s - 1, 0)), window) for s in range(16)]
     )

@@ -25,6 +25,7 @@ from tests.made_captures import (
     MMA,
     build_memory,
     build_record,
+    build_steps,
     build_storage,
     build_word,
     verify_records,
@@ -42,7 +43,7 @@ WINDOW = build_memory(
         for base, m in ((BASE_A, A), (BASE_B, B))
     )
 )
-STEPS = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), WINDOW) for s in range(4)]
+STEPS = build_steps(WINDOW)
 ONLY_B = [replace(one, label="B", line=20, words={**one.words, "a": 0}) for one in STEPS]
 
 

@@ -25,8 +25,10 @@ from tests.made_captures import (
     BASE_A,
     BASE_B,
     build_loop,
+    build_matrices,
     build_memory,
     build_record,
+    build_steps,
     build_storage,
     build_tile,
     build_word,
@@ -198,8 +200,7 @@ def test_a_test_asks_once(kind: Any) -> None:
 def test_tensors_of_types_that_numpy_has_not() -> None:
     """PyTorch's bfloat16 has no NumPy array: its numbers are taken."""
     held = [np.random.default_rng(4).integers(0x3F00, 0x4000, (64, 64)).astype(np.uint16) for _ in "ab"]
-    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
-    records = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(4)]
+    records = build_steps(build_matrices(held))
     a, b = (FakeTensor(one, "torch.bfloat16") for one in held)
     assert verify_records(records, a=a, b=b, nk=True).ok
 
@@ -234,10 +235,7 @@ def test_tf32_ignores_what_the_instruction_ignores() -> None:
         for base, name in ((BASE_A, "a"), (BASE_B, "b"))
     ]
     window = build_memory(*parts, bits=32)
-    records = [
-        build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window, text=text, immediates={})
-        for s in range(4)
-    ]
+    records = build_steps(window, text=text, immediates={})
     made = verify_records(records)
     assert made.ok and [step.k for step in made.steps] == [0, 8, 16, 24]
 
@@ -246,8 +244,7 @@ def test_real_data_that_repeats_is_counted_and_never_guessed() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.integers(-2, 3, (64, 64)).astype(float), rng.integers(-2, 3, (64, 64)).astype(float)
     held = [encode_values(a, "bf16").astype(np.uint64), encode_values(b.T, "bf16").astype(np.uint64)]
-    window = build_memory((build_storage((64, 64), BASE_A), held[0]), (build_storage((64, 64), BASE_B), held[1]))
-    records = [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(4)]
+    records = build_steps(build_matrices(held))
     assert verify_records(records, a=a, b=b).ok
     assert verify_records(records, a=a, b=b.T.copy(), nk=True).ok
     flat = verify_records(records, a=np.ones((64, 64)), b=b)

@@ -214,15 +214,19 @@ def pack_registers(op: Operand, values: Values) -> NDArray[np.generic]:
     return values.astype({"f32": np.float32, "f64": np.float64, "s32": np.int32}[kind])
 
 
+def describe_registers(found: AccumulatorReuse) -> tuple[str, int, str, str]:
+    """(type and count of a thread's entries of D, type and dimensions of its registers of A)."""
+    source, target = found.source, found.target
+    packed = source.element.bits < 32
+    kind = "unsigned" if packed else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
+    shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
+    entries = source.registers if packed else source.values
+    return kind, entries, "double" if target.register_bits == 64 else "unsigned", shape
+
+
 def render_driver(number: int, found: AccumulatorReuse) -> str:
     """A C++ function that runs the generated one in every lane of one warp after the other and writes A's registers."""
-    source, target = found.source, found.target
-    entries = source.registers if source.element.bits < 32 else source.values
-    kind = (
-        "unsigned" if source.element.bits < 32 else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
-    )
-    out = "double" if target.register_bits == 64 else "unsigned"
-    shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
+    source, (kind, entries, out, shape) = found.source, describe_registers(found)
     return f"""
 namespace n{number} {{
 void all() {{
@@ -287,15 +291,7 @@ def test_the_code_compiles() -> None:
     for number, (_, _, found) in enumerate(sample_reuses()[:: 3 if FULL else 7]):
         text = render_code(found)
         headers += re.findall(r"#include <.*>", text)
-        source, target = found.source, found.target
-        entries = source.registers if source.element.bits < 32 else source.values
-        kind = (
-            "unsigned"
-            if source.element.bits < 32
-            else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
-        )
-        out = "double" if target.register_bits == 64 else "unsigned"
-        shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
+        kind, entries, out, shape = describe_registers(found)
         kernel = (
             f'extern "C" __global__ void k{number}({out} (*a){shape}, {kind} (*d)[{found.tiles}][{entries}]) {{'
             f" n{number}::d_to_a(*a, *d); }}"
