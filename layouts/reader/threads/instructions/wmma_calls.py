@@ -173,7 +173,7 @@ def store_matrix(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     for place, value in zip(
         _list_elements(run, fragment.shape, (pointer, pitch), _is_by_rows(node.arguments[3:])), values, strict=True
     ):
-        store_place(run, place or replace(pointer, offset=None, dims=()), value, node.span)
+        store_place(run, place or replace(pointer, offset=None, dims=()), value, node.arguments[0].span)
 
 
 def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
