@@ -110,6 +110,15 @@ def test_exchanged_operands_of_square_tiles_are_found() -> None:
     assert [one.code for one in report.mistakes] == ["operands_exchanged"]
 
 
+def test_copied_scale_factors_leave_the_rest_of_d_to_check() -> None:
+    copy = 'asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :: "r"(d + BN), "l"(describe(sB)));'
+    text = plant(("      for (int k = 0; k < BK", f"      {copy}\n      for (int k = 0; k < BK"), text=BY_TMA)
+    report = run_blocks(text)
+    assert not report.mistakes and ["scale factors" in one.message for one in report.open] == [True]
+    (found,) = run_blocks(plant(("t * BK, row)", "t * BK, col)"), text=text)).mistakes
+    assert found.code == "row_coordinate_wrong"
+
+
 OPEN = [  # what stands there, what is planted, the reason
     ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
     ("describe(sA + k * 16), describe(sB + k * 16)", "describe(sB + k * 16), describe(sA + k * 16)", "is not known"),

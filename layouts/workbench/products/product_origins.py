@@ -250,7 +250,7 @@ class OriginFinder:
             lanes = [int(lane) for lane in np.flatnonzero(move.mask) if lane // 32 == agent.warp]
             if not all(self._fill(move, lane) for lane in lanes):
                 return False
-        return event in loads
+        return event in loads or self.trace.sums.scaled  # else a copy of scale factors
 
     def _fill(self, move: BoxMove, lane: int) -> bool:
         tensor_map = self.maps.find(self.run.kernel, move.maps)

@@ -53,6 +53,8 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     yield _find_other_factor(finders)
     yield _find_short_sum(sums, tiles, grid)
     yield _find_other_matrix(sums)
+    if any(finder.trace.sums.scaled for finder in finders):
+        yield "the scale factors that tcgen05.cp copies are not followed"
     if not _covers_matrix(sums, grid):
         yield "the blocks that were run do not show that all of its tiles are computed, each once"
 

@@ -28,20 +28,24 @@ LANES, COLUMNS = 128, 512
 _LANE = np.arange(LANES)
 _ROWS = {LANES: _LANE, LANES // 2: np.where(_LANE % 32 < 16, _LANE // 32 * 16 + _LANE % 16, -1)}  # by M, -1: no row
 _LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.(?:32x32b|16x(?:64|128|256)b)\.x\d+\.b32")
-UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
+UNFOLLOWED = ("st", "shift")  # instructions that may change D
 
 
 @dataclass(slots=True)
 class TensorSums:
-    """The D in tensor memory. owner: of each column the number of its result, -1 for none; first: the first column of
-    each result, rows: the row of D in each of its lanes; turns: the results that begin at a column, in their order;
-    loads: how often each warp has loaded (its first lane, its first column).
+    """The D in tensor memory.
+
+    owner: of each column the number of its result, -1 for none; first: the first column of each result, rows: the row
+    of D in each of its lanes; turns: the results that begin at a column, in their order; loads: how often each warp has
+    loaded (its first lane, its first column); scaled: whether tcgen05.cp has copied scale factors, which are not
+    followed.
     """
 
     owner: Ints = field(default_factory=lambda: np.full(COLUMNS, -1, np.int64))
     first: dict[int, int] = field(default_factory=dict)
     rows: dict[int, Ints] = field(default_factory=dict)
     turns: dict[int, list[int]] = field(default_factory=dict)
+    scaled: bool = False
     loads: Counter[tuple[int, int, int]] = field(default_factory=Counter)
 
     def add_product(self, code: AsmCode, event: TensorEvent) -> tuple[int, Tcgen05Mma]:

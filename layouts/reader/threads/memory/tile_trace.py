@@ -152,6 +152,8 @@ class TileTrace(BarrierTrace):
             _note_tensor_tile(code, event, operands)
         elif event.verb == "ld":
             self.sums.load(code, event, split_operands(operands[0].strip("{} ")))
+        elif event.verb == "cp":
+            self.sums.scaled = True
         elif event.verb in UNFOLLOWED:
             raise TraceLostError(f"tcgen05.{event.verb} is not followed")
 
