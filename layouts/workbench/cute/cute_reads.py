@@ -52,17 +52,16 @@ _SAME = frozenset(("as_position_independent_swizzle_tensor",))
 class CuteFragment:
     """A fragment of A or B that CuTe makes.
 
-    name: of the atom, "" if unknown; layout: of its tensor; gap: the unknown part, "" if it has a verdict; words: the
-    expression that the gap depends on; reads: steps that read every element from its place in the layout; swizzled:
-    whether these depend on the alignment of the tile; in_registers: whether it is in registers or tensor memory, and
-    has no descriptor; problem: the reason for which CuTe rejects it; assumed_bits: element bits of the atom, if the
-    tensor's type is unknown, else 0.
+    name: of the atom, "" if unknown; gap: the unknown part, "" if it has a verdict; words: the expression that the gap
+    depends on; reads: steps that read every element from its place in the layout of its tensor; swizzled: whether these
+    depend on the alignment of the tile; in_registers: whether it is in registers or tensor memory, and has no
+    descriptor; problem: the reason for which CuTe rejects it; assumed_bits: element bits of the atom, if the tensor's
+    type is unknown, else 0.
     """
 
     span: Span
     operand: str
     name: str
-    layout: str = ""
     gap: str = ""
     words: str = ""
     reads: int = 0
@@ -144,7 +143,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
         assumed_bits = 0 if _has_type(term, text, mma, operand, not partitioned) else mma.atom.bits
-        return _verify_fragment(replace(fragment, layout=str(tile.layout), assumed_bits=assumed_bits), tile, mma)
+        return _verify_fragment(replace(fragment, assumed_bits=assumed_bits), tile, mma)
     except OpenCuteValueError as error:
         return replace(fragment, gap=OPEN_LAYOUT, words=error.words)
     except LayoutError as error:
