@@ -6,7 +6,6 @@ PTX ISA 9.1, 9.7.9.25.1: a copy completes at any time between its issue and the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,20 +63,12 @@ def _find_unit(address: int, size: int) -> int:
     return both & -both
 
 
-@dataclass(slots=True)
-class CopyGroups:
-    """The groups of copies of a block's threads. committed: number of groups that each thread has committed."""
-
-    committed: NDArray[np.int64]
-    open: list[PendingWork] = field(default_factory=list)
-
-
-def get_groups(block: Block, kind: str) -> CopyGroups:
-    """Return a block's groups of one kind: cp.async or bulk."""
+def _get_committed(block: Block, kind: str) -> Ids:
+    """Return how many groups of copies of one kind, cp.async or bulk, each thread of a block has committed."""
     if kind not in block.state:
-        block.state[kind] = CopyGroups(np.zeros(block.padded, np.int64))
-    groups: CopyGroups = block.state[kind]
-    return groups
+        block.state[kind] = np.zeros(block.padded, np.int64)
+    committed: Ids = block.state[kind]
+    return committed
 
 
 def submit_to_group(group: Group, kind: str, ids: Ids, run: Callable[[], None], read: Callable[[], None]) -> None:
@@ -85,14 +76,13 @@ def submit_to_group(group: Group, kind: str, ids: Ids, run: Callable[[], None], 
 
     run: completes it. read: reads its source, no later than `run`.
     """
-    groups = get_groups(group.block, kind)
-    keys = {"group": kind, "ids": ids, "numbers": groups.committed[ids].copy(), "read": read}
+    keys = {"group": kind, "ids": ids, "numbers": _get_committed(group.block, kind)[ids], "read": read}
     group.run.machine.submit(PendingWork(kind, run, group.block, group.statement, keys))
 
 
 def commit_group(group: Group, kind: str) -> None:
     """Commit each thread's open copies as a group."""
-    get_groups(group.block, kind).committed[group.ids] += 1
+    _get_committed(group.block, kind)[group.ids] += 1
 
 
 def wait_for_groups(group: Group, kind: str, count: int, read_only: bool = False) -> None:
@@ -102,7 +92,7 @@ def wait_for_groups(group: Group, kind: str, count: int, read_only: bool = False
     """
     machine, block = group.run.machine, group.block
     limits = np.full(block.padded, -1, np.int64)
-    limits[group.ids] = get_groups(block, kind).committed[group.ids] - count
+    limits[group.ids] = _get_committed(block, kind)[group.ids] - count
 
     def is_due(work: PendingWork) -> bool:
         if work.block is not block or work.keys.get("group") != kind:
