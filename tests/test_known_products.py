@@ -8,7 +8,7 @@ from tests.cases import for_each
 from tests.checked import check_whole
 from tests.guilty_kernels import RIGHT as MAPPED
 from tests.sample import take_sample
-from tests.test_thread_descriptors import RIGHT as DESCRIBED
+from tests.test_thread_descriptors import RIGHT as DESCRIBED, TENSOR
 from tests.thread_tile_kernels import PADDED
 from tests.transfer_kernels import plant
 
@@ -225,6 +225,12 @@ def test_products_of_wgmma_are_not_subtracted(signs: str, why: str | None) -> No
     text = plant((", %33, 1, 1, 1,", f", %33, 1, {signs},"), text=GROUPS)
     open_ = judge_known_products(text, {}, (), {"gemm"}).open
     assert [why in one.message for one in open_] == ([True] if why else [])
+
+
+def test_d_in_tensor_memory_is_open() -> None:
+    changes = ("Sizes size, uint32_t d", "int M, int N, int K"), ('"r"(d)', '"r"(0)')
+    sized = plant(*changes, text=TENSOR.replace("size.k", "K"))
+    assert "tcgen05.ld loads" in judge_known_products(sized, {}, (), {"gemm"}).open[0].message
 
 
 # certain mistakes -----------------------------------------------------------------------------------------------------

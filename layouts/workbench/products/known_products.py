@@ -10,7 +10,7 @@ that nothing has stored, and sums that miss, or have too many, of the same numbe
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import NamedTuple
@@ -173,7 +173,7 @@ class _KnownRun:
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
-                known = None if any(verdict.fragments.values()) else _NOTHING
+                known = None if any(verdict.fragments.values()) else _explain_nothing(verdict.runners)
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
                 found = (find_other_type(self.text, head, run) for run in verdict.runners)
                 return known, next(filter(None, found), None)
@@ -343,6 +343,12 @@ def _list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict
             yield chosen
         if not any(name.rpartition(".")[2].lower().startswith("ld") for name in names):
             return
+
+
+def _explain_nothing(runners: Iterable[KernelRunner]) -> OpenPart:
+    """Return why no sum of a kernel is known: its D is in tensor memory, or its products are of another kind."""
+    in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
+    return next((OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory), _NOTHING)
 
 
 def _find_lost(run: KernelRun) -> OpenPart | None:
