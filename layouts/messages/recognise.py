@@ -33,7 +33,6 @@ class FoundMessage:
     row: MessageRow
     values: tuple[tuple[str, str], ...]
     code: str
-    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +67,14 @@ def recognise_messages(text: str) -> MessageReading:
     first: dict[str, FoundMessage] = {}
     for start, _, row, match in matches:
         values = tuple((name, value) for name, value in match.groupdict().items() if value)
-        first.setdefault(row.slug, FoundMessage(row, values, _find_code_before(cleaned, start), start))
+        first.setdefault(row.slug, FoundMessage(row, values, _find_code_before(cleaned, start)))
     if first:
         return MessageReading(found=tuple(first.values()))
     is_printed = _PRINTED.search(cleaned) is not None
     if (code := _CODE.search(cleaned)) and not is_printed and cleaned.count(" ") < MOST_WORDS:
         return MessageReading(numbers=list_numbered(code[1]))
     if part_of := _find_fragment(cleaned):
-        return MessageReading(found=(FoundMessage(part_of, (), "", 0),))
+        return MessageReading(found=(FoundMessage(part_of, (), ""),))
     return MessageReading(nearest=_find_nearest(cleaned) if is_printed else ())
 
 

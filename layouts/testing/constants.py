@@ -30,7 +30,7 @@ def assert_constants(
         for name, value in expected.items()
     }
     results = read_constants(text, list(goals), macros)
-    wrong = [(name, results[name].value, value) for name, value in goals.items() if results[name].value != value]
+    wrong = [(name, results[name], value) for name, value in goals.items() if results[name] != value]
     if wrong:
         where = f" in {source.name}" if isinstance(source, Path) else ""
         fail(

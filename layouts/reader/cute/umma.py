@@ -38,14 +38,12 @@ _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 class SpelledAtom:
     """An atom of a text.
 
-    atom: None if more than types are open; open: the text of open values; where: the span of the atom; text: the atom
-    with definitions substituted.
+    atom: None if more than types are open; open: the text of open values; text: the atom with definitions substituted.
     """
 
     atom: UmmaAtom | None
     title: str
     open: tuple[str, ...] = ()
-    where: tuple[int, int] = (0, 0)
     text: str = ""
 
 
@@ -126,7 +124,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     arguments = _list_template_arguments(row, ending, value)
     vs = home.parse_number(arguments["vs"]) if "vs" in arguments else 0
     if vs is None:
-        return SpelledAtom(None, value.name, (home.format_words(arguments["vs"]),), value.span)
+        return SpelledAtom(None, value.name, (home.format_words(arguments["vs"]),))
     if vs not in row.kinds:
         message = f"VS of {value.name} is {vs}."
         raise LayoutError("bad_atom", message, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
@@ -137,7 +135,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
         fields["k"] = str(row.k)
     open_ = tuple(dict.fromkeys(opened))
     if {"m", "n"} - set(fields) or UNSAID in fields:
-        return SpelledAtom(None, value.name, open_, value.span)
+        return SpelledAtom(None, value.name, open_)
     factors = "1X" if "scale_type" in arguments else ""
     if vs:
         factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[(row.k or kind.k * (1 + sparse)) // vs]
@@ -147,7 +145,7 @@ def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:
         raise LayoutError(
             "bad_atom", why, f"PTX allows more: use {atom.bound.ptx} with its instruction descriptor.", "atom"
         )
-    return SpelledAtom(atom, value.name, open_, value.span)
+    return SpelledAtom(atom, value.name, open_)
 
 
 def _list_template_arguments(row: AtomRow, ending: str, value: SyntaxTerm) -> dict[str, Any]:
@@ -285,7 +283,7 @@ def _parse_operation(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
         fields[UNSAID] = group
     return _make_operation_atom(
-        value.name, row, fields, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more), where=value.span
+        value.name, row, fields, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more)
     )
 
 
@@ -297,14 +295,13 @@ def _make_operation_atom(
     pair: bool,
     tensor: bool,
     opened: tuple[str, ...],
-    where: tuple[int, int],
 ) -> SpelledAtom:
     kind = idesc.get_kind(row.kind)
     _set_scale_type(kind, row, fields)
     if {"m", "n"} - set(fields) or UNSAID in fields:
-        return SpelledAtom(None, name, tuple(dict.fromkeys(opened)), where)
+        return SpelledAtom(None, name, tuple(dict.fromkeys(opened)))
     atom = _make_atom(kind, PAIR if pair else ALONE, fields, sparse=False, tensor=tensor, factors=row.factors)
-    return SpelledAtom(atom, name, tuple(dict.fromkeys(opened)), where)
+    return SpelledAtom(atom, name, tuple(dict.fromkeys(opened)))
 
 
 def _set_scale_type(kind: MmaKind, row: OperationRow, fields: dict[str, object]) -> None:
@@ -346,9 +343,7 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
     parts = [str(arguments.get(letter, "")) for letter in row.types] + [f"({', '.join(map(str, sizes))})"]
     parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
     parts += [f"OperandMajorMode.{fields.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
-    operation_atom = _make_operation_atom(
-        name, row, fields, pair=pair, tensor=tensor, opened=tuple(opened), where=(printed.start(), len(text))
-    )
+    operation_atom = _make_operation_atom(name, row, fields, pair=pair, tensor=tensor, opened=tuple(opened))
     return replace(operation_atom, text=f"tcgen05.{name}({', '.join(parts)})")
 
 

@@ -39,19 +39,8 @@ _NAME = re.compile(r"[A-Za-z_][\w:<>,\s.()\-+*/]*")
 _HINT = "Name a constexpr or const integer, a macro, an enumerator or a template parameter with a default."
 
 
-@dataclass(frozen=True, slots=True)
-class NamedConstant:
-    """An integer constant of a text; owner: the template or function that defines it, "" if C++'s lookup finds it."""
-
-    name: str
-    value: int
-    owner: str = ""
-
-
 @number_places()
-def read_constants(
-    text: str, names: Sequence[str], defines: Mapping[str, str] | None = None
-) -> dict[str, NamedConstant]:
+def read_constants(text: str, names: Sequence[str], defines: Mapping[str, str] | None = None) -> dict[str, int]:
     """Return the value of each name at the end of a text. defines: macros, as given with -D.
 
     LayoutError `unknown_constant` if the text does not define a name, `open_constant` if its value is unknown or
@@ -72,7 +61,7 @@ def read_constants(
     ]
     constants_by_variant = [_read_leaf(text + probes, leaf, names) for leaf in leaves]
     for name in names:
-        values = {constants[name].value for constants in constants_by_variant}
+        values = {constants[name] for constants in constants_by_variant}
         if len(values) > 1:
             raise LayoutError(
                 "open_constant",
@@ -90,7 +79,7 @@ def _list_defines(text: str, defines: Mapping[str, str]) -> list[Mapping[str, st
     return [{**defines, ARCHITECTURE: device} for device in _DEVICES]
 
 
-def _read_leaf(text: str, leaf: PreparedSource, names: Sequence[str]) -> dict[str, NamedConstant]:
+def _read_leaf(text: str, leaf: PreparedSource, names: Sequence[str]) -> dict[str, int]:
     """Return the constants of one variant of the text."""
     body, _ = cxx.parse_cxx_parts(leaf.source)
     ev, scope = make_evaluator(text, BUDGET * _PATIENCE)
@@ -111,9 +100,7 @@ def _read_leaf(text: str, leaf: PreparedSource, names: Sequence[str]) -> dict[st
         ) from None
 
 
-def _read_constant(
-    ev: Evaluator, scope: NameScope, owners: tuple[_Owner, ...], name: str, number: int
-) -> NamedConstant:
+def _read_constant(ev: Evaluator, scope: NameScope, owners: tuple[_Owner, ...], name: str, number: int) -> int:
     cell = scope.names.get(_PROBE.format(number))
     plain = scope.find_name(name)
     if isinstance(plain, Cell) and not plain.const:
@@ -121,7 +108,7 @@ def _read_constant(
     value = cell.value if isinstance(cell, Cell) else None
     integer = get_integer(value) if value is not None and not isinstance(value, OpaqueValue) else None
     if integer is not None and integer.known is not None:
-        return NamedConstant(name, integer.known)
+        return integer.known
     inside = _find_inside(ev, owners, name)
     if inside:
         return _choose_inside(name, inside)
@@ -151,15 +138,15 @@ def _list_names(scope: NameScope) -> list[str]:
     ]
 
 
-def _choose_inside(name: str, inside: list[tuple[str, int | None]]) -> NamedConstant:
-    """Return a constant that has the same value in all templates and functions that define it."""
+def _choose_inside(name: str, inside: list[tuple[str, int | None]]) -> int:
+    """Return the value of a constant that has the same value in all templates and functions that define it."""
     values = {value for _, value in inside}
     where = ", ".join(f"{owner}::{name.rpartition('::')[2]}" for owner, _ in inside)
     if None in values:
         raise LayoutError("open_constant", f"{name} has no known value in {where}.", _HINT, name)
     if len(values) > 1:
         raise LayoutError("open_constant", f"{name} has several values.", f"Qualify it: {where}.", name)
-    return NamedConstant(name, next(value for value in values if value is not None), inside[0][0])
+    return next(value for value in values if value is not None)
 
 
 # inside templates and functions --------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ class Conditions:
 
     def _presume(self, name: str, value: str, why: str) -> None:
         if self.matters:
-            self.presumed.setdefault(name, PresumedMacro(name, value, why, self.text.joined.get_original(self.at)))
+            self.presumed.setdefault(name, PresumedMacro(name, value, why))
 
 
 def _give_value(value: ConditionValue, name: str) -> ConditionValue:

@@ -34,12 +34,11 @@ _RESERVED = re.compile(r"__|_[A-Z]|NDEBUG$|(?:WIN32|WIN64|linux|unix)$")
 
 @dataclass(frozen=True, slots=True)
 class PresumedMacro:
-    """The value assumed for an undefined macro that decides a branch, with the reason and the place."""
+    """The value assumed for an undefined macro that decides a branch, with the reason."""
 
     name: str
     value: str
     why: str
-    at: int
 
     @property
     def message(self) -> str:
