@@ -68,7 +68,7 @@ from lanescope.workbench.source.guesses import PATIENCE, Guesses, evaluate_file
 from lanescope.workbench.source.tally import count_verified, drop_proved
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
 from lanescope.workbench.source.unfinished import find_unfinished
-from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code
+from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code, place_majors
 from lanescope.workbench.text.contents import list_given_macros, list_given_values
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.workbench_builder import LONGEST as LONGEST_PASTE
@@ -228,6 +228,7 @@ def _find_mistakes(
     refused = refused_code.list_refused(text, runs)
     findings += of_kernels
     mismatches, open_ = check_operands(source.guesses, bench, {finding.code for finding in findings}, source.blame)
+    mismatches = list(place_majors(text, runs, mismatches, target))
     tiles = check_tensor_code(text, runs, bench, target) + check_tiled_mmas(text)
     findings += map(make_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *find_wrong_versions(bench, source.blame)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
@@ -24,7 +24,7 @@ from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.products.known_mistakes import names_type
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
-from lanescope.workbench.results import VerifiedOperand, Workbench
+from lanescope.workbench.results import CheckFinding, VerifiedOperand, Workbench
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.text.asm_operands import find_operand_argument
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
@@ -183,6 +183,18 @@ _TYPES = {
 }
 _ELEMENTS = re.compile(rf"\b({'|'.join(_TYPES)})\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?(\w+)\s*[,;=)]")
 _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to copy bytes
+
+
+def place_majors(
+    text: str, asm_runs: Sequence[AsmRun], findings: Iterable[CheckFinding], target: str
+) -> Iterator[CheckFinding]:
+    """Yield findings, those of a major at the term of the instruction descriptor that sets its transpose."""
+    for finding in findings:
+        words = _find_words(asm_runs, target) if finding.code == "wrong_transpose" else ()
+        name = f"transpose_{finding.message[:1].lower()}"
+        set_ = (use for use in words if use.word.kind.has_field(name) and use.word.get_code(name))
+        places = {at for use in set_ if (at := use.find_place(text, name)) != use.span}
+        yield replace(finding, span=places.pop()) if len(places) == 1 else finding
 
 
 def _check_names(text: str, uses: Sequence[_MmaWord]) -> Iterator[Pitfall]:
