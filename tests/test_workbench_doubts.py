@@ -249,7 +249,7 @@ def test_stages_of_a_cute_layout_lie_its_stride_apart_in_bytes(
     unit_bits: int | None, stride: int | None, stage_bytes: int
 ) -> None:
     """The stride counts the layout's unit: elements, of f16 here, unless its pointer has another size."""
-    layout = PrintedLayout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stages=3, stage_stride=stride)
+    layout = PrintedLayout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stage_stride=stride)
     request = tiles.TileRequest("a", View(64, 16, 16, "K"), 64, 64, {})
     made = tiles.lay_tile(stores.TileStore(0, layout=layout), request)
     assert isinstance(made, tiles.StoredTile) and made.stage_bytes == stage_bytes
