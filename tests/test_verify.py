@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.memory.verdicts import build_verified
+from lanescope.app.memory.verdicts import Verified, build_verified
 from lanescope.bits import format_word
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma
@@ -45,7 +45,7 @@ def verify_word(
     major: str = "K",
     mn: int = 0,
     k: int = 0,
-) -> dict[str, Any]:
+) -> Verified:
     word = descriptor.word if isinstance(descriptor, Descriptor) else descriptor
     return build_verified(
         {

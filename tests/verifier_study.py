@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lanescope.app.memory.verdicts import build_verified
+from lanescope.app.memory.verdicts import Verified, build_verified
 from tests import blunders
 from tests.blunders import BLUNDERS, compute_first_start
 from tests.right_programs import MASK, TMA, WIDTH, DescriptorProgram, build_word, make_programs
@@ -66,7 +66,7 @@ def run_study(seed: int, count: int, every: int = 1) -> dict[str, StudyRow]:
     return rows
 
 
-def _is_repair_sound(p: DescriptorProgram, given: int, stored: dict[str, Any] | None, told: dict[str, Any]) -> None:
+def _is_repair_sound(p: DescriptorProgram, given: int, stored: dict[str, Any] | None, told: Verified) -> None:
     """A repair verifies, and the word verifies under the storage that is named for it."""
     for diagnosis in told.diagnoses:
         fix = diagnosis.fix
