@@ -146,11 +146,7 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
         ),
         (
             *_find_unbalanced_files(source),
-            *(
-                _build_finding(source, finding)
-                for finding in result.findings
-                if finding.code != UNBALANCED or not (source.pieces or source.name.endswith(_PRINTED))
-            ),
+            *(_build_finding(source, finding) for finding in result.findings if not _is_repeated(source, finding)),
         ),
         (
             *(
@@ -165,6 +161,11 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
         tuple(touched),
         kernels,
     )
+
+
+def _is_repeated(source: SourceText, finding: results.CheckFinding) -> bool:
+    """Return whether a finding is that of each file by itself, or is none in printed code."""
+    return finding.code == UNBALANCED and bool(source.pieces or source.name.endswith(_PRINTED))
 
 
 def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:

@@ -183,8 +183,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
-    if not findings and all(one.readers and not one.gap for one in descriptors):  # the strides are as stored
-        doubts = [doubt for doubt in doubts if doubt.code not in STRIDE_DOUBTS]
+    doubts = _drop_refuted(doubts, findings, descriptors)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -200,6 +199,14 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
         placed=assumed_start_reads + sum(fragment.reads for fragment in cute if fragment.swizzled),
         slices=bench.slices,
     )
+
+
+def _drop_refuted(
+    doubts: list[CheckFinding], findings: Collection[CheckFinding], descriptors: Iterable[CheckedDescriptor]
+) -> list[CheckFinding]:
+    """Drop doubts about strides if every descriptor of a text without findings is verified: they are as stored."""
+    right = not findings and all(descriptor.readers and not descriptor.gap for descriptor in descriptors)
+    return [doubt for doubt in doubts if not right or doubt.code not in STRIDE_DOUBTS]
 
 
 def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFinding]]:

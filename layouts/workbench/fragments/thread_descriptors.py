@@ -45,7 +45,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
                 yield CheckFinding(
                     "rows_repeated", _append_repeat(use), use.site, 1, changes=find_right_fields(run, use)
                 )
-        elif origin.has_uneven_starts and leaves_bytes_unread(run, use):
+        elif _may_mix_k(run, use, origin):
             other = None
             continue
         elif origin.k_order == tuple(range(origin.places[0].shape[1])):
@@ -53,6 +53,11 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
             good |= {key, (other[0].span, other[0].calls, "a")}
         other = (use, origin) if use.name == "a" else None
+
+
+def _may_mix_k(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin) -> bool:
+    """Return whether rows begin at different K of a tile of which bytes are never read: those of another swizzle."""
+    return origin.has_uneven_starts and leaves_bytes_unread(run, use)
 
 
 def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:

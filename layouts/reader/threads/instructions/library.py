@@ -168,15 +168,21 @@ def _permute_bytes(run: KernelRunner, name: str, node: tree.Call, scope: Scope) 
 
 def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     parts = [run.evaluate(argument, scope) for argument in node.arguments]
-    if parts and name.startswith("make_") and all(isinstance(part, ThreadNumber | FloatConstant) for part in parts):
-        return _make_vector(find_builtin(name.removeprefix("make_")), parts)
-    if parts and all(isinstance(part, FloatConstant) for part in parts):
-        return ZERO if all(map(is_zero, parts)) else CONSTANT
-    if not parts or not all(isinstance(part, DataBytes) for part in parts):
+    if all(isinstance(part, ThreadNumber | FloatConstant) for part in parts):
+        return _join_constants(name, parts)
+    if not all(isinstance(part, DataBytes) for part in parts):
         return None
     if "floats2" in name:
         parts = [part.resize_element(2) for part in parts]
     return join_data(parts) if len({part.size for part in parts}) == 1 else None
+
+
+def _join_constants(name: str, parts: list[Any]) -> Any:
+    """Return a vector of numbers: its place, or one number if it fits in a register."""
+    if parts and name.startswith("make_"):
+        return _make_vector(find_builtin(name.removeprefix("make_")), parts)
+    known = parts and all(isinstance(part, FloatConstant) for part in parts)
+    return None if not known else ZERO if all(map(is_zero, parts)) else CONSTANT
 
 
 def _make_vector(kind: SizedType | None, parts: list[Any]) -> Pointer | None:
@@ -224,23 +230,29 @@ def _call_fill(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> N
     if not isinstance(target, Pointer) or target.space != "local" or target.type.pointer:
         return forget_targets(run, values, name)
     kind: SizedType = target.type
-    is_bytes = name.endswith("memset")
-    last = second if name == "fill" else None
-    away = add_numbers(last.offset, target.offset, -1) if isinstance(last, Pointer) else third if is_bytes else second
-    count = away.known if isinstance(away, ThreadNumber) else None
-    size = 1 if not is_bytes and last is None else kind.size
-    value = second if is_bytes else third
-    open_ = kind.scope is not None and not is_zero(value)
-    if open_ or count is None or count % size or not 0 <= count // size <= _MOST_FILLED:
+    in_bytes = name.endswith("memset")
+    value = second if in_bytes else third
+    count = _count_filled(name, target, second, third)
+    if count is None or (kind.scope is not None and not is_zero(value)):
         return forget_targets(run, [target], name)
-    value = value if not is_bytes or is_zero(value) else None if kind.integer else CONSTANT
-    for n in range(count // size):
-        item = target.find_part(n * kind.size, kind)
+    for item in (target.find_part(n * kind.size, kind) for n in range(count)):
         if is_zero(value):
             fill_zeros(run, item, node.span)
         else:
-            store_place(run, item, value, node.span)
+            filled = value if not in_bytes else None if kind.integer else CONSTANT
+            store_place(run, item, filled, node.span)
     return None
+
+
+def _count_filled(name: str, target: Pointer, second: Any, third: Any) -> int | None:
+    """Return how many items a call of _call_fill fills; None if that is not known, or too many."""
+    size = 1 if name == "fill_n" else target.type.size
+    if name == "fill":
+        away = add_numbers(second.offset, target.offset, -1) if isinstance(second, Pointer) else None
+    else:
+        away = second if name == "fill_n" else third
+    count = away.known if isinstance(away, ThreadNumber) else None
+    return count // size if count is not None and not count % size and 0 <= count // size <= _MOST_FILLED else None
 
 
 def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:

@@ -153,10 +153,7 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
         return True
     if isinstance(functions, FunctionSet) or len(arguments) > len(place.type.members):
         return False
-    defaults = {declaration.name for declaration in place.type.scope.names.get(DEFAULTS, ())}
-    for member in place.type.members[len(arguments) :]:
-        if member.name not in defaults:
-            fill_zeros(run, home.names[member.name], declaration.span)
+    _clear_members(run, place, len(arguments), declaration.span)
     for member, expression in zip(place.type.members, arguments, strict=False):
         target = home.names[member.name]
         if isinstance(expression, tree.ItemList) and member.dims:
@@ -164,6 +161,17 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
         elif not member.dims:
             store_place(run, target, run.evaluate(expression, scope), declaration.span)
     return True
+
+
+def _clear_members(run: KernelRunner, place: Pointer, given: int, site: tuple[int, int]) -> None:
+    """Set the members of a new object to 0 that neither a list nor an initializer gives a value. given: the length of
+    the list (ISO C++20: [dcl.init.aggr]).
+    """
+    home = make_member_scope(place)
+    defaults = {declaration.name for declaration in place.type.scope.names.get(DEFAULTS, ())}
+    for member in place.type.members[given:]:
+        if member.name not in defaults:
+            fill_zeros(run, home.names[member.name], site)
 
 
 def _set_defaults(run: KernelRunner, place: Pointer) -> None:
@@ -229,6 +237,15 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
             fill_list(run, at, expression, scope)
         elif not dims:
             store_place(run, at, run.evaluate(expression, scope), expression.span)
+
+
+def assign_list(run: KernelRunner, node: tree.Assignment, place: Any, scope: Scope) -> bool:
+    """Assign a braced list to a variable of a built-in type in a thread's own memory; return whether it is that."""
+    local = isinstance(place, Pointer) and place.space == "local" and place.type.scope is None
+    if not local or node.op or not isinstance(node.value, tree.ItemList):
+        return False
+    fill_list(run, place, node.value, scope)
+    return True
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from lanescope.reader.threads.instructions.special_registers import read_variabl
 from lanescope.reader.threads.instructions.wmma_calls import assign_elements
 from lanescope.reader.threads.language import calling
 from lanescope.reader.threads.language.bit_words import compute_elements
-from lanescope.reader.threads.language.declaring import fill_list
+from lanescope.reader.threads.language.declaring import assign_list
 from lanescope.reader.threads.language.index_elements import number_element
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
@@ -44,13 +44,13 @@ from lanescope.reader.threads.language.values import CHANGES, cast_value, load_p
 from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
-    ZERO,
     DataBytes,
     FloatConstant,
     LocalMemory,
     Pointer,
     join_data,
     merge_values,
+    parse_constant,
 )
 
 if TYPE_CHECKING:
@@ -77,10 +77,7 @@ def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope)
 
 
 def _evaluate_real(run: KernelRunner, node: tree.RealLiteral, scope: Scope) -> Any:
-    try:
-        return CONSTANT if float(node.text.rstrip("fFlL")) else ZERO
-    except ValueError:  # hexadecimal, or a literal operator
-        return CONSTANT
+    return parse_constant(node.text)
 
 
 def _evaluate_opaque(run: KernelRunner, node: tree.OpaqueExpression, scope: Scope) -> Any:
@@ -311,9 +308,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
     if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
         place.array.note_assignment((node.value, scope), bool(node.op))
-    listed = node.value if value is None and not node.op else None
-    if isinstance(listed, tree.ItemList) and isinstance(place, Pointer) and place.space == "local":
-        fill_list(run, place, listed, scope)
+    if value is None and assign_list(run, node, place, scope):
         return None
     value = number_element(run, node, value, place, scope)
     store_place(run, place, value, node.target.span)

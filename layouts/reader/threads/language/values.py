@@ -19,7 +19,7 @@ from lanescope.reader.threads.language.numbers import (
     get_number,
     make_uniform,
 )
-from lanescope.reader.threads.language.types import VOID, SizedType
+from lanescope.reader.threads.language.types import VOID, SizedType, find_builtin
 from lanescope.reader.threads.memory.results import is_result, store_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
@@ -164,7 +164,8 @@ def split_vector(place: Pointer) -> Pointer:
     kind: SizedType = place.type
     if place.dims or not kind.vector:
         return place
-    return replace(place, type=SizedType(f"{kind.name}.x", kind.vector), dims=(kind.size // kind.vector,))
+    component = find_builtin(kind.name[:-1]) or SizedType(f"{kind.name}.x", kind.vector)
+    return replace(place, type=component, dims=(kind.size // kind.vector,))
 
 
 def fill_zeros(run: KernelRunner, place: Pointer, site: tuple[int, int]) -> None:

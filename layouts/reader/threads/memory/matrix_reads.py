@@ -49,14 +49,7 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
     except LayoutError:
         return
     transposes = find_transposes(instruction, operands, in_registers)
-    outputs = split_operands(operands[0].strip("{} "))
-    value = code.get_value(outputs[0])
-    before = int(value.record[code.run.mask.argmax(), 0]) if isinstance(value, DataBytes) else 0
-    begins = before not in code.run.sums and _adds(code, operands[3])
-    total = _find_sum(code, operands[3], before, -len(code.run.results) - 1)
-    start = code.describe_start(outputs) if begins else ""
-    why = f"this product adds to {start}" if start else NEGATED * is_negated(code, instruction, operands)
-    code.run.starts[total] = why or code.run.starts.get(total, "")
+    total = _note_sum(code, instruction, operands)
     for name in ("b",) if in_registers else ("a", "b"):
         token = operands[2] if name == "b" else operands[1]
         turn = _get_known(code.get_value(transposes[name])) if name in transposes else 0
@@ -69,6 +62,19 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
             continue
         for group, word in _list_words(code.run, value.const):
             _record_use(code, opcode, (name, token), word, seen, (total, group))
+
+
+def _note_sum(code: AsmCode, instruction: Instruction, operands: Sequence[str]) -> int:
+    """Return the number of the sum that a wgmma adds to; note if this is no sum of products from 0 on."""
+    outputs = split_operands(operands[0].strip("{} "))
+    value = code.get_value(outputs[0])
+    before = int(value.record[code.run.mask.argmax(), 0]) if isinstance(value, DataBytes) else 0
+    begins = before not in code.run.sums and _adds(code, operands[3])
+    total = _find_sum(code, operands[3], before, -len(code.run.results) - 1)
+    start = code.describe_start(outputs) if begins else ""
+    why = f"this product adds to {start}" if start else NEGATED * is_negated(code, instruction, operands)
+    code.run.starts[total] = why or code.run.starts.get(total, "")
+    return total
 
 
 def is_negated(code: AsmCode, instruction: Instruction, operands: Sequence[str]) -> bool:

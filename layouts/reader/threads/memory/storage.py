@@ -126,6 +126,14 @@ CONSTANT, ZERO = FloatConstant(), FloatConstant(True)
 Value = Any  # ThreadNumber, DataBytes, FloatConstant, Pointer, a type, a lambda, or None
 
 
+def parse_constant(text: str) -> FloatConstant:
+    """Return the constant of a floating-point literal of C++; that of a hexadecimal one counts as other than 0."""
+    try:
+        return CONSTANT if float(text.rstrip("fFlL")) else ZERO
+    except ValueError:
+        return CONSTANT
+
+
 def is_zero(value: Value) -> bool:
     """Return whether a value is certainly 0 in all threads."""
     return value == ZERO if isinstance(value, FloatConstant) else isinstance(value, ThreadNumber) and value.known == 0

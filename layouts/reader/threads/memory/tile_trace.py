@@ -78,8 +78,7 @@ class BoxMove:
 class TileProduct:
     """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
     before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
-    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its
-    sum is none of products from 0 on.
+    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open.
     """
 
     event: int
@@ -326,9 +325,7 @@ def _note_tensor_tile(code: AsmCode, event: TensorEvent, operands: Sequence[str]
 
 
 def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None, str]:
-    """Return (the number of a product's result, what its first register of D held before if that is another one, why
-    its sum does not begin with 0).
-    """
+    """Return (number of a product's result, another one that its first register of D held, why its sum is open)."""
     run, scale = code.run, code.get_value(scale_d)
     if not isinstance(scale, ThreadNumber) or scale.const is None:
         raise TraceLostError
@@ -342,8 +339,8 @@ def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[i
     if record < 0 and record == _find_record(run, last):
         return -record - 1, None, ""
     start = code.describe_start([outputs[0], outputs[-1]])
-    why = f"a product adds to {start}" if start else ""
-    return len(run.results), first if isinstance(first, DataBytes) else None, why
+    before = first if isinstance(first, DataBytes) else None
+    return len(run.results), before, f"a product adds to {start}" * bool(start)
 
 
 def _read_operands(
