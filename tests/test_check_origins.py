@@ -163,6 +163,15 @@ def test_a_product_that_is_right_is_not_open() -> None:
     assert not run_blocks(THROUGH_SHARED).open
 
 
+def test_a_ring_may_have_to_be_filled_an_even_number_of_times() -> None:
+    """Every tile begins with the first phase again: with 12 slices of K in 4 stages the last wait would never end."""
+    again = plant(("  int lane", "  wait(&full[0], 1);\n  int lane"), text=KERNEL)
+    assert not run_blocks(again).open
+    assert [one.code for one in find_mistakes(plant((LOAD_B, "t * BK, m * BN);"), text=again))] == [
+        "row_coordinate_wrong"
+    ]
+
+
 def test_a_warpgroup_takes_the_rows_of_the_tile_that_it_stores() -> None:
     """The copy begins where D does, and the first warpgroup reads 64 rows further: its address is wrong."""
     group = "threadIdx.x / 128 * 64 * BK"

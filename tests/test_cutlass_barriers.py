@@ -302,3 +302,23 @@ void measure(const Entry& entry) { entry.kernel<<<1, 64>>>(3); }
     assert [(event.kind, int(event.mask.sum())) for event in trace.events] == [("init", 2), ("block", 64)]
     ((plain,),) = run_kernels(text, {})
     assert plain.runner.shared.broken == ""
+
+
+def test_mbarriers_are_found_by_pointers_in_shared_memory() -> None:
+    text = """__global__ void __launch_bounds__(64) kept() {
+  __shared__ uint64_t bars[2];
+  __shared__ uint64_t* pointers[2];
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 2; ++i) {
+      pointers[i] = &bars[i];
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(__cvta_generic_to_shared(pointers[i])), "r"(64));
+    }
+  __syncthreads();
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(__cvta_generic_to_shared(pointers[1])));
+}
+"""
+    ((run,),) = run_kernels(text, {}, (), BARRIERS, (768, 8))
+    trace = run.runner.barriers
+    assert run.complete and trace is not None
+    first, second, _, arrival = (int(event.places[0]) for event in trace.events)
+    assert (second, arrival) == (first + 8, first + 8)

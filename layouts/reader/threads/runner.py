@@ -92,6 +92,7 @@ class KernelRunner:
         self.origins: dict[Any, Any] = {}  # by the registers of an operand: where its elements come from
         self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin
         self.outputs: list[ResultStore] = []
+        self.kept_pointers: dict[int, Pointer] = {}  # those in shared memory, by their addresses
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
@@ -186,7 +187,7 @@ class KernelRunner:
         copied: by cp.async; step: where the address is moved, if that is elsewhere than the site.
         """
         places = None if address is None or address.const is None else spread_coefficient(address.const, self.threads)
-        self._forget_tensor_addresses(places, data.size)
+        self._forget_addresses(places, data.size)
         if places is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
@@ -211,9 +212,13 @@ class KernelRunner:
         if not self.assumed:
             self.shared.past = max(self.shared.past, int(places[self.mask].max(initial=-1)) + data.size)
 
-    def _forget_tensor_addresses(self, places: NDArray[np.int64] | None, size: int) -> None:
+    def _forget_addresses(self, places: NDArray[np.int64] | None, size: int) -> None:
+        stored = None if places is None else places[self.mask]
+        for at in list(self.kept_pointers):
+            if stored is None or bool(((stored < at + 8) & (stored + size > at)).any()):
+                del self.kept_pointers[at]
         if self.barriers is not None:
-            self.barriers.tensor.forget_words(None if places is None else places[self.mask], size)
+            self.barriers.tensor.forget_words(stored, size)
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""

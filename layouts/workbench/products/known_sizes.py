@@ -77,9 +77,11 @@ class GivenSizes:
     grids: Mapping[str, tuple[int, int, int]]
 
 
-def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> GivenSizes | None:
-    """Return different sizes for the kernels of a text; None if the launches do not make known which is which."""
-    sizes = choose_sizes(source.maps)
+def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord], depth: int = DEPTH) -> GivenSizes | None:
+    """Return different sizes for the kernels of a text; None if the launches do not make known which is which. depth:
+    of K, DEPTH or one of WIDTHS.
+    """
+    sizes = choose_sizes(source.maps, depth)
     if sizes is None or _WORD_OF_SIZE.search(source.blank):  # a number of the text may be one of them
         return None
     kernels = [function for function in source.functions if function.kernel]
@@ -89,8 +91,10 @@ def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> Gi
     return GivenSizes(sizes, known, grids) if known else None
 
 
-def choose_sizes(maps: Iterable[TensorMap]) -> KnownSizes | None:
-    """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K."""
+def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH) -> KnownSizes | None:
+    """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K. depth:
+    that of K.
+    """
     inner: dict[str, set[tuple[str, ...]]] = {}
     outer: set[str] = set()
     for one in maps:
@@ -106,7 +110,8 @@ def choose_sizes(maps: Iterable[TensorMap]) -> KnownSizes | None:
     others = [name for name in inner if name not in deep]
     if len(deep) != 1 or not 1 <= len(others) <= len(WIDTHS):
         return None
-    named = {deep[0]: DEPTH, **dict(zip(others, WIDTHS, strict=False))}
+    widths = [size for size in (DEPTH, *WIDTHS) if size != depth]
+    named = {deep[0]: depth, **dict(zip(others, widths, strict=False))}
     return KnownSizes({**dict.fromkeys(outer, OUTER), **named})
 
 

@@ -35,7 +35,7 @@ from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
-from lanescope.workbench.products.known_sizes import DEPTH, GivenSizes, give_sizes
+from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, give_sizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
 from lanescope.workbench.products.product_origins import (
@@ -57,10 +57,12 @@ TITLES = {
     "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
 }
-SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
+BLOCKS = 16  # of the grid along x
+DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
+_UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
 _LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
 
@@ -83,9 +85,12 @@ def check_origins(
     report = None
     try:
         with end_when(is_late):
-            given = give_sizes(source, recorded)
-            report = _run_and_judge(source, macros, recorded, given) if given is not None else None
-            report = report or _run_and_judge(source, macros, recorded, None)
+            for size in (DEPTH, DEEP):
+                given = give_sizes(source, recorded, size)
+                found = _run_and_judge(source, macros, recorded, given, size) if given is not None else None
+                report = found or _run_and_judge(source, macros, recorded, None, size) or report
+                if report is None or not any(_UNREPLAYED in point.message for point in report.open):
+                    break
     except (LayoutError, OverdueError):
         pass
     return report or OriginReport(open=_open_kernels(source, {one.name: _LOST for one in source.functions}))
@@ -99,11 +104,17 @@ def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenP
 
 
 def _run_and_judge(
-    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], given: GivenSizes | None
+    source: KernelText,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord],
+    given: GivenSizes | None,
+    size: int,
 ) -> OriginReport | None:
-    """Judge the kernels of a text in runs with given sizes; None if one could not be run with them."""
+    """Judge the kernels of a text in runs with given sizes; None if one could not be run with them. size: of K, or of
+    square matrices.
+    """
     maps = MapFinder(source, given.sizes if given is not None else None)
-    runner = _BlockRunner(source, macros, recorded, given, maps)
+    runner = _BlockRunner(source, macros, recorded, given, maps, size)
     if not runner.run_blocks(_list_blocks(source.code.text, given)):
         return None
     finders = runner.replay_runs()
@@ -131,6 +142,7 @@ class _BlockRunner:
     recorded: Sequence[KernelLaunchRecord]
     given: GivenSizes | None
     maps: MapFinder
+    size: int
     runs: dict[tuple[str, int], list[OriginFinder]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
@@ -138,7 +150,7 @@ class _BlockRunner:
         """Run blocks of all kernels; return whether all integers that they are given are known."""
         text = self.source.code.text
         for block in blocks:
-            setup, size = _choose_setup(block, self.maps, self.given)
+            setup, size = self._choose_setup(block)
             branches = list(run_kernels(text, self.macros, self.recorded, BARRIERS, size, tiles=setup))
             if len(branches) != 1:
                 self.lost |= {one.name: "its text has several choices of #if" for one in self.source.functions}
@@ -151,6 +163,12 @@ class _BlockRunner:
                 elif not run.why:
                     self.lost[run.function.name] = run.runner.lost or _LOST
         return True
+
+    def _choose_setup(self, block: Block) -> tuple[TileSetup, tuple[int, int]]:
+        """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
+        if self.given is None:
+            return TileSetup(block, BoxLister(self.maps)), (self.size, BLOCKS)
+        return TileSetup(block, BoxLister(self.maps), self.given.arguments, self.given.grids), (self.size, MANY_BLOCKS)
 
     def replay_runs(self) -> dict[tuple[str, int], list[OriginFinder]]:
         """Return the blocks of each kernel that compute, with what they multiply; none if that of one is not known."""
@@ -169,13 +187,6 @@ class _BlockRunner:
 
 def _replay(finder: OriginFinder) -> bool:
     return not finder.run.open_outputs and (bool(finder.boxes) or finder.replay())
-
-
-def _choose_setup(block: Block, maps: MapFinder, given: GivenSizes | None) -> tuple[TileSetup, tuple[int, int]]:
-    """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
-    if given is None:
-        return TileSetup(block, BoxLister(maps)), (SIZE, BLOCKS)
-    return TileSetup(block, BoxLister(maps), given.arguments, given.grids), (DEPTH, MANY_BLOCKS)
 
 
 def _is_known(run: KernelRun) -> bool:
@@ -231,7 +242,7 @@ def _judge_kernel(
 ) -> tuple[Pitfall | None, str]:
     """Return (the first mistake of a kernel in runs with given sizes, why its D is open if it has none)."""
     if not finders:
-        return None, "the order of its copies and products, or where it is stored, is not known"
+        return None, _UNREPLAYED
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, SumOrigin] = {}
     for finder in finders:
@@ -322,7 +333,7 @@ def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
         if total is None:
             continue
         made, put, inside = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1, 2))
-        size = total.get_size(0) or SIZE, total.get_size(1) or SIZE
+        size = total.get_size(0) or finder.run.size, total.get_size(1) or finder.run.size
         if (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
             stores = tuple(dict.fromkeys(part[3] for part in of_tile))
             staged = finder.trace.staged.sites.get(record)
@@ -356,7 +367,7 @@ def _list_box(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) 
         return
     first = np.array([int(at[lane]) for at in move.at], np.int64)
     at = first + inside
-    bounds = [SIZE * SIZE if size is None else size for size in tensor_map.dims]
+    bounds = [DEEP * DEEP if size is None else size for size in tensor_map.dims]
     within = (at < bounds).all(axis=1)
     put = flatten_coordinates(tensor_map, at)
     array = f"the tensor of {min(move.maps, default='')}"

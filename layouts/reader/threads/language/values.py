@@ -96,6 +96,9 @@ def _load_shared(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> An
     if word is not None:
         return word
     data = run.load_shared(address, kind.size, run.mask, span)
+    kept = {run.kept_pointers.get(place) for place in set(address[run.mask].tolist())} if kind.pointer else set()
+    if len(kept) == 1 and (pointer := kept.pop()) is not None:
+        return cast_value(run, pointer, kind)
     return ReadBytes(data.record, data.thread, data.byte, (span,) * kind.size)
 
 
@@ -129,10 +132,20 @@ def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]
     kind: SizedType = place.type
     if place.space == "shared":
         run.store_shared(place.offset, fit_data(run, value, kind), site)
+        if kind.pointer and isinstance(value, Pointer) and not run.assumed:
+            _keep_pointer(run, place, value)
     elif place.space == "global":
         store_result(run, place, convert_value(run, value, kind), site)
     elif place.space == "local" and isinstance(place.array, LocalMemory):
         _store_local(run, place, value, site)
+
+
+def _keep_pointer(run: KernelRunner, place: Pointer, pointer: Pointer) -> None:
+    """Keep a pointer that the running threads store to shared memory, if it is the same in all of them."""
+    at = _find_active_value(run, place.offset)
+    offset = _keep_active(run, pointer.offset) if pointer.space in ("shared", "global") and pointer.offset else None
+    if at is not None and offset is not None and all(isinstance(one, int) for one in offset.terms.values()):
+        run.kept_pointers[at] = replace(pointer, offset=offset)
 
 
 def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int, int]) -> None:
