@@ -95,14 +95,7 @@ def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH) -> KnownSizes | 
     """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K. depth:
     that of K.
     """
-    inner: dict[str, set[tuple[str, ...]]] = {}
-    outer: set[str] = set()
-    for one in maps:
-        for key, text in one.symbols.items():
-            at = _DIMENSION.fullmatch(key)
-            last = at is not None and int(at[1]) == len(one.dims) - 1 >= 2 and one.dims[0] is None
-            for name in _NAME.findall(text) if at else ():
-                outer.add(name) if last else inner.setdefault(name, set()).add(one.names)
+    inner, outer = _list_dimensions(maps)
     deep = [name for name in inner if is_depth(name)]
     if not deep:
         shared = [name for name, of in inner.items() if len(of) > 1]
@@ -113,6 +106,19 @@ def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH) -> KnownSizes | 
     widths = [size for size in (DEPTH, *WIDTHS) if size != depth]
     named = {deep[0]: depth, **dict(zip(others, widths, strict=False))}
     return KnownSizes({**dict.fromkeys(outer, OUTER), **named})
+
+
+def _list_dimensions(maps: Iterable[TensorMap]) -> tuple[dict[str, set[tuple[str, ...]]], set[str]]:
+    """Return (name → the maps whose rows or columns it is of, the names of batches)."""
+    inner: dict[str, set[tuple[str, ...]]] = {}
+    outer: set[str] = set()
+    for one in maps:
+        for key, text in one.symbols.items():
+            at = _DIMENSION.fullmatch(key)
+            last = at is not None and int(at[1]) == len(one.dims) - 1 >= 2 and one.dims[0] is None
+            for name in _NAME.findall(text) if at else ():
+                outer.add(name) if last else inner.setdefault(name, set()).add(one.names)
+    return inner, outer
 
 
 def is_depth(name: str) -> bool:

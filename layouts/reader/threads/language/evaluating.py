@@ -304,10 +304,16 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     if place is None and isinstance(node.target, tree.Call) and names_cute(run.text):
         run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
         run.forget_stores()
-    if node.op and isinstance(place, Pointer):
-        value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
-    if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
-        place.array.note_assignment((node.value, scope), bool(node.op))
+    return _store_assigned(run, node, place, value, scope)
+
+
+def _store_assigned(run: KernelRunner, node: tree.Assignment, place: Any, value: Any, scope: Scope) -> Any:
+    """Store the value of an assignment, and return it; None for a list of values."""
+    if isinstance(place, Pointer):
+        if node.op:
+            value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
+        if isinstance(place.array, LocalMemory):
+            place.array.note_assignment((node.value, scope), bool(node.op))
     if value is None and assign_list(run, node, place, scope):
         return None
     value = number_element(run, node, value, place, scope)
