@@ -277,6 +277,22 @@ def test_the_type_of_a_ptx_opcode_names_no_swizzle() -> None:
     assert [doubt.code for doubt in found.doubts] == ["comment_contradicts"]
 
 
+@for_each(
+    ("first", "doubted"),
+    [("p, 1, sbo", False), ("p, 1 /* SBO */, 64", False), ("p, 1, 64", False), ("p, kSBO", True)],
+)
+def test_a_line_with_several_arguments_names_each_of_them(first: str, doubted: bool) -> None:
+    """The 1 of LBO is not called SBO by the next argument."""
+    code = (
+        "__device__ uint64_t make(const half* p, uint64_t lbo, uint64_t sbo = 64) {\n"
+        "  return ((uint64_t)__cvta_generic_to_shared(p) & 0x3FFFF) >> 4 | lbo << 16 | sbo << 32 | 1ull << 62;\n}\n"
+        "__global__ void k() {\n  __shared__ half p[64 * 64];\n  const int sbo = 64, kSBO = 1;\n"
+        f"  use(make({first}));\n}}\n"
+    )
+    doubts = [doubt.code for one in find_builders(code) for doubt in one.doubts]
+    assert ("comment_contradicts" in doubts) == doubted
+
+
 def test_a_macro_is_marked_where_it_is_used() -> None:
     text = next(c for c in BUILT if c.title == "macros").code
     found = find_builders(text)[0]

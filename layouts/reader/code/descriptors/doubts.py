@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from lanescope.bits import BitField
+from lanescope.cxx.source_text import find_closing, walk_outside_brackets
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
@@ -151,11 +152,14 @@ def _check_comments(
 ) -> Iterator[Pitfall]:
     """Yield comments and names of constants that contradict the code."""
     lines = {name: _list_lines(text, spans) for name, spans in origins.items()}
+    passed = {name: {span for span in spans if _is_passed(text, span)} for name, spans in origins.items()}
     if swizzle is not None:
         yield from _check_named_swizzle(text, swizzle, lines, codes)
     for name, field_pattern, other_pattern in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
             if any(line in field_lines for field, field_lines in lines.items() if field != name):
+                continue
+            if any(line[0] <= span[0] < line[1] for span in passed[name]):  # its words may be of another argument
                 continue
             wrong = _describe_stride_conflict(
                 _get_commented_line(text, line), name, field_pattern, other_pattern, amounts.get(name)
@@ -163,6 +167,13 @@ def _check_comments(
             if wrong:
                 yield Pitfall("comment_contradicts", wrong, line)
                 break
+
+
+def _is_passed(text: str, span: Span) -> bool:
+    """Return whether a place is one of several arguments of a call."""
+    begin = max(text.rfind(letter, 0, span[0]) for letter in ";{}")
+    opened = [at for at in range(begin + 1, span[0]) if text[at] == "(" and find_closing(text, at) >= span[1]]
+    return bool(opened) and any(walk_outside_brackets(text, ",", opened[-1] + 1, find_closing(text, opened[-1])))
 
 
 def _check_named_swizzle(
