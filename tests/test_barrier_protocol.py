@@ -167,6 +167,12 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
     assert (outcome.barriers[8].completed, not outcome.blocked) == (arrivals, passes)
 
 
+def test_a_parity_that_ptx_does_not_have_is_not_simulated() -> None:
+    """That a value ends the simulation is no repair of a wrong parity."""
+    ((code, line),) = find_lines(change(READ, READ.replace("phase", "2")))
+    assert code == "mbarriers_open" and "wait(&s.full[q], 2)" in line
+
+
 @for_each("kind", ["arrive", "copy", "wait", "await", "expect"])
 def test_a_thread_that_uses_an_mbarrier_without_initialization_waits_forever(kind: str) -> None:
     step = AgentStep(0, kind, 8, 0)

@@ -169,8 +169,25 @@ def test_members_of_a_union_without_initializer_are_said_to_be_0(declared: str, 
     assert any("taken as 0" in notice for notice in meaning.notices) == noticed
 
 
-def test_assignments_without_the_declaration_are_no_word() -> None:
-    assert not recognise_instruction_word("d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8;")
+@for_each(
+    ("text", "words"),
+    [
+        ("UMMA::InstrDescriptor d; d.desc_ = 0; d.c_format_ = 1, d.n_dim_ = 32, d.m_dim_ = 8;", ["0x08400010"]),
+        (
+            "UMMA::InstrDescriptor d{}; d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8; auto e = d; e.n_dim_ = 8;",
+            ["0x08400010", "0x08100010"],
+        ),
+        ("d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8;", []),
+        (
+            "auto d = make_instr_desc<half_t, half_t, float, 128, 64, Major::K, Major::K>(); d.m_dim_ = 4;",
+            [],
+        ),
+        ("InstrDescriptor f() { InstrDescriptor d = {}; d.m_dim_ = M >> 4; d.n_dim_ = N >> 3; return d; }", []),
+    ],
+)
+def test_each_object_is_a_word_if_its_value_is_known(text: str, words: list[str]) -> None:
+    found = recognise_instruction_word(text)
+    assert [word for word in words if any(word in one.title for one in found)] == words and len(found) == len(words)
 
 
 def test_the_words_of_the_sheet() -> None:

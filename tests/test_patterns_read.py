@@ -114,6 +114,12 @@ def test_no_other_formula_is_a_swizzle(formula: str) -> None:
             "smem + stage * 16384",
         ),
         ("base + row * 128 + ((chunk ^ (row & 7)) << 4)", "CuTe layout Sw<3,0,3> o (8,8):(8,1)", "base"),
+        (
+            "#define AT(p, r, c) ((p) + (r) * 128 + (((c) ^ ((r) & 7)) << 4))",
+            "CuTe layout Sw<3,0,3> o (8,8):(8,1)",
+            "(p)",
+        ),
+        ("let a = base + row * 128 + ((c ^ (row & 7)) << 4);  // 128B", "CuTe layout Sw<3,0,3> o (8,8):(8,1)", "base"),
         ("((row * 128 + col * 16) ^ ((row & 7) << 4)) + 4096", "CuTe layout Sw<3,0,3> o (8,8):(8,1)", "4096"),
     ],
 )
@@ -130,9 +136,17 @@ def test_a_base_that_is_swizzled_with_the_offset_is_no_base(formula: str) -> Non
     assert recognise_xor_formulas(formula) == ()
 
 
-def test_a_variable_that_is_changed_is_the_index() -> None:
-    (meaning,) = recognise_xor_formulas("addr ^= (addr & 0x380) >> 3;")
-    assert meaning.title == "Swizzle<3,4,3> of addr"
+@for_each(
+    ("statements", "title"),
+    [
+        ("addr ^= (addr & 0x380) >> 3;", "Swizzle<3,4,3> of addr"),
+        ("int off = row * 128 + c * 16; off ^= (row & 7) << 4;", "CuTe layout Sw<3,0,3> o (8,8):(8,1)"),
+        ("off = row * 128 + c * 16;\nswz = off ^ (off >> 3 & 0x70)", "CuTe layout Sw<3,0,3> o (8,8):(8,1)"),
+    ],
+)
+def test_statements_are_the_formula_of_their_last_value(statements: str, title: str) -> None:
+    (meaning,) = recognise_xor_formulas(statements)
+    assert meaning.title == title
 
 
 def test_the_unit_in_which_it_is_a_mode_of_the_hardware_is_named() -> None:

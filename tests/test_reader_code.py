@@ -293,6 +293,13 @@ def test_a_line_with_several_arguments_names_each_of_them(first: str, doubted: b
     assert ("comment_contradicts" in doubts) == doubted
 
 
+def test_a_template_argument_may_be_an_array() -> None:
+    assert not find_builders(
+        "struct Allocator { template <typename A> A& allocate() { A* out = reinterpret_cast<A*>(ptr); } };\n"
+        "void f() { Allocator al; tile (&a)[N] = al.allocate<tile[N]>(); }"
+    )
+
+
 def test_a_macro_is_marked_where_it_is_used() -> None:
     text = next(c for c in BUILT if c.title == "macros").code
     found = find_builders(text)[0]

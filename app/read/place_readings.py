@@ -10,6 +10,7 @@ from lanescope.app.instruction import lanes, shared_operands
 from lanescope.app.kit.sought_place import SoughtPlace, list_orders
 from lanescope.app.read.element_texts import SCALES
 from lanescope.app.read.facts import Meaning
+from lanescope.blackwell import bound
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand
@@ -70,10 +71,11 @@ def check_coords(form: Instruction, op: Operand, row: int, col: int) -> None:
         return
     letter, stored = lanes.format_panel_title(op.name), " stored" if op.sparsity else ""
     why = " and ".join(outside)
+    share = f" {bound.describe_share(form.mma)}" if isinstance(form, bound.BoundMma) and form.mma.ctas > 1 else ""
     raise LayoutError(
         "bad_coordinate",
         f"{why[0].upper()}{why[1:]} of {letter} of {name_form(form).text}.",
-        f"Its rows go from 0 to {sizes['row'] - 1} and its{stored} columns from 0 to {sizes['column'] - 1}.",
+        f"Its rows go from 0 to {sizes['row'] - 1} and its{stored} columns from 0 to {sizes['column'] - 1}.{share}",
         "text",
     )
 

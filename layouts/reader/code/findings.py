@@ -228,7 +228,7 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     integer = _get_composed(value)
     if integer is None or _is_sentinel(integer):
         return False
-    text = f"{name} {kind}"
+    text = f"{name} {kind or (value.record.name if isinstance(value, ObjectValue) else '')}"
     if _is_other_descriptor(ev, text):
         return False
     if integer.marks in ev.descriptor_marks and integer.type.bits != 32:

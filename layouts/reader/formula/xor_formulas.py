@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.formula import evaluate_formula
-from lanescope.cxx.source_text import walk_outside_brackets
+from lanescope.cxx.source_text import find_closing, walk_outside_brackets
 from lanescope.errors import LayoutError
 from lanescope.reader.cute import cute_layout
 from lanescope.reader.meaning import TextMeaning
@@ -26,11 +26,13 @@ from lanescope.shared.swizzle import MODES, Swizzle
 _RETURN = re.compile(r"[^;{}]{0,200}\{\s*return\b([^;{}]+);\s*\}\s*;?\s*")
 _MACRO = re.compile(r"\s*#\s*define\s+\w+\([\w\s,]*\)\s((?:[^;{}\n]|\\\n)+)\s*")
 _PYTHON = re.compile(r"\s*(?:def\s+\w+\s*\([^()]*\)[^:()]*:\s*return\b|(?:\w+\s*=\s*)?lambda\b[\w\s,]*:)([^;:=]+)")
-_ASSIGNED = re.compile(
-    r"\s*(?:return\b|(?:(?:const|constexpr|auto|unsigned|\w+_t|int|size_t)\s+){0,4}\w+\s*=(?!=))([^;=]+);?\s*"
-)
+_DECLARED = r"(?:(?:const|constexpr|auto|let|mut|unsigned|\w+_t|int|size_t)\s+){0,4}%?"
+_ASSIGNED = re.compile(rf"\s*(?:return\b|{_DECLARED}\w+\s*:?=(?!=))([^;=]+);?\s*")
 _INDEXED = re.compile(r"\s*[A-Za-z_]\w*\[([^\[\]]+)\]\s*;?\s*")
-_COMPOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*\^=([^;=]+);?\s*")
+_STATEMENT = re.compile(
+    rf"\s*{_DECLARED}(?P<name>[A-Za-z_]\w*)\s*(?P<op>[\^+]?):?=(?!=)(?P<value>(?!\s*lambda\b)[^;=]+)"
+)
+_REMARK = re.compile(r"/\*.*?\*/|(?<=;)[ \t]*//[^\n]*|(?<=[\w)])[ \t]+#[ \t][^\n]*", re.S)
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]{1,3}\b")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")
 _LONGEST = 400
@@ -42,7 +44,8 @@ def recognise_xor_formulas(text: str) -> tuple[TextMeaning, ...]:
     """Return the swizzle that a formula computes; () if it is none, or if its variables are not one or two."""
     if "^" not in text or len(text) > _LONGEST:
         return ()
-    formula = _take_formula(text)
+    text = _REMARK.sub("", text)
+    formula = _join_statements(text) or _take_formula(text)
     offset, base = _split_base(formula)
     try:
         return _match_formula(formula) or (_match_formula(offset, base) if base else ())
@@ -65,7 +68,7 @@ def _split_base(formula: str) -> tuple[str, str]:
     >>> _split_base("base + row * 128 + ((chunk ^ row & 7) << 4)")
     ('row * 128 + ((chunk ^ row & 7) << 4)', 'base')
     """
-    if any(walk_outside_brackets(formula, "^|&<>?-", 0, len(formula))):
+    if any(walk_outside_brackets(formula, "^|&<>?-=:;", 0, len(formula))):
         return formula, ""
     cuts = [-1, *walk_outside_brackets(formula, "+", 0, len(formula)), len(formula)]
     terms = [formula[first + 1 : past].strip() for first, past in pairwise(cuts)]
@@ -82,12 +85,35 @@ def _take_formula(text: str) -> str:
         return match[1].replace("//", "/")
     if match := _MACRO.fullmatch(text):
         text = match[1].replace("\\\n", " ")
-    if match := _COMPOUND.fullmatch(text):
-        text = f"{match[1]} ^ ({match[2]})"
     for pattern in (_RETURN, _ASSIGNED, _INDEXED):
         if match := pattern.fullmatch(text):
             text = match[1]
-    return _SUFFIX.sub(r"\1", text.strip().rstrip(";"))
+    return _unwrap(_SUFFIX.sub(r"\1", text.strip().rstrip(";")))
+
+
+def _unwrap(formula: str) -> str:
+    """Return a formula without brackets around all of it."""
+    while formula.startswith("(") and find_closing(formula, 0) == len(formula) - 1:
+        formula = formula[1:-1].strip()
+    return formula
+
+
+def _join_statements(text: str) -> str:
+    """Return the last value of statements that assign to names, as a formula of the others; "" for another text.
+
+    >>> _join_statements("int at = row * 128 + c; at ^= (row & 7) << 4;")
+    '(row * 128 + c) ^ ((row & 7) << 4)'
+    """
+    values: dict[str, str] = {}
+    name = ""
+    for statement in text.strip().rstrip(";").split(";"):
+        match = _STATEMENT.fullmatch(statement)
+        if match is None:
+            return ""
+        name, value = match["name"], _SUFFIX.sub(r"\1", match["value"].strip())
+        value = _NAME.sub(lambda used: f"({values[used[0]]})" if used[0] in values else used[0], value)
+        values[name] = f"({values.get(name, name)}) {match['op']} ({value})" if match["op"] else value
+    return _unwrap(values[name]) if len(values.get(name, "")) <= _LONGEST else ""
 
 
 def _evaluate(formula: str, **values: NDArray[Any]) -> NDArray[np.int64] | None:

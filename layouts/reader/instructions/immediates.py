@@ -54,8 +54,8 @@ def find_majors(text: str) -> dict[str, str]:
         operands = list_operands(f"{text[match.end() :]};") if instruction is not None else ()
         registers = len(operands) > 1 and operands[1].startswith("{")
         if instruction is not None and (transposes := find_transposes(instruction, operands, registers)):
-            read = {name: MAJORS.get(number.split()[0]) for name, number in transposes.items() if number}
-            majors.add((read.get("a"), read["b"]))
+            read = {name: MAJORS.get(number.split()[0]) for name, number in transposes.items() if number.strip()}
+            majors.add((read.get("a"), read.get("b")))
     if len(majors) != 1:
         return {}
     a, b = majors.pop()

@@ -41,6 +41,7 @@ _MEANT = re.compile(
 )
 _NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
 # members of a descriptor's union (CUTLASS, cute/arch/mma_sm90_desc.hpp)
+_MATRIX_UNION = re.compile(r"(?:Gmma|Smem|Umma)Descriptor")
 _MEMBERS = {
     "start": "start_address_?",
     "lbo_bytes": "leading_byte_offset_?",
@@ -232,6 +233,8 @@ def _is_about_instructions(text: str) -> bool:
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
     """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
     if not built.start and built.word >> 32 == 0 and _is_about_instructions(text):
+        return ()
+    if "InstrDescriptor" in text and not _MATRIX_UNION.search(text):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)

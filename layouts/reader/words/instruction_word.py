@@ -55,11 +55,14 @@ _ANY_SIZE = 128  # an M and an N that all kinds have
 _OPENED = re.compile(r"(?P<size>[MN]) \d+| 0x[0-9a-f]+(?=:)")  # in a title
 _DIGITS = 10  # characters of 32 bits in hexadecimal
 _MOST_DECIMAL = 10  # digits of 32 bits
+_MOST_OBJECTS = 4  # whose members a text assigns
 _MOST = 2000  # characters of code that spells one word
 
 
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     """Return the meanings of an instruction descriptor, for each kind that accepts it; () for other texts."""
+    if _MEMBERS.search(text):
+        return _list_objects(text)
     if moved := _MOVED.search(text):
         named = _list_kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
@@ -94,16 +97,38 @@ def _parse_number(text: str) -> tuple[TextMeaning, ...]:
 
 def _list_statements(text: str) -> tuple[TextMeaning, ...]:
     """Return the word that code assembles under an instruction descriptor's name."""
-    assigned = _MEMBERS.search(text)
-    if len(text) > _MOST or not (assigned or ("<<" in text and NAMED.search(text))):
+    if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
-        meanings = _explain_word(_evaluate_word(text, assigned), _list_element_kinds(text) or list(KINDS))
+        return _explain_word(_evaluate_word(text), list(KINDS))
     except LayoutError:
         return ()
-    if assigned and re.search(rf"\b{assigned[1]}\s*;", text):  # declared without an initializer
-        return tuple(replace(meaning, notices=(*meaning.notices, _UNASSIGNED)) for meaning in meanings)
-    return meanings
+
+
+def _list_objects(text: str) -> tuple[TextMeaning, ...]:
+    """Return the words of the objects of CUTLASS's union whose members code assigns; () if one is not determined."""
+    names = list(dict.fromkeys(_MEMBERS.findall(text)))
+    if len(text) > _MOST or _CALLED.search(text) or len(names) > _MOST_OBJECTS:
+        return ()
+    meanings = []
+    for name in names:
+        try:
+            built = build_word(text if "return" in text else f"uint32_t build() {{\n{text}\nreturn {name};\n}}")
+        except LayoutError:
+            return ()
+        suffix = f" ({name})" if len(names) > 1 else ""
+        unassigned = (_UNASSIGNED,) if _is_uninitialized(text, name) else ()
+        meanings += [
+            replace(one, title=one.title + suffix, notices=(*one.notices, *unassigned))
+            for one in _explain_word(built.word if not built.start else -1, _list_element_kinds(text) or list(KINDS))
+        ]
+    return tuple(meanings)
+
+
+def _is_uninitialized(text: str, name: str) -> bool:
+    """Return whether an object is declared without a value, and none is assigned to it."""
+    declared = re.search(rf"Descriptor\w*\s+{name}\s*;", text)
+    return declared is not None and not re.search(rf"(?<![\w.]){name}(?:\.desc_)?\s*=[^=]", text)
 
 
 def _list_element_kinds(text: str) -> list[MmaKind]:
@@ -203,12 +228,9 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
     return _make_meanings(word, kinds, True) or (refused,)
 
 
-def _evaluate_word(text: str, assigned: re.Match[str] | None) -> int:
-    """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined.
-
-    assigned: the assignment of a member of CUTLASS's union, if the text has one.
-    """
-    named = assigned or NAMED.search(text)
+def _evaluate_word(text: str) -> int:
+    """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined."""
+    named = NAMED.search(text)
     if "return" in text:
         word = build_word(text)
         return word.word if not word.start else -1

@@ -251,6 +251,17 @@ def describe_not_run(kernel: tree.Function, why: str) -> Pitfall:
     return Pitfall("mbarriers_open", f"The mbarriers of {kernel.name} are not simulated: {why}.", kernel.span)
 
 
+def describe_other_parity(kernel: str, events: Sequence[BarrierEvent]) -> Pitfall | None:
+    """Return the note about a kernel that waits with another parity than 0 and 1; None if it does not."""
+    for event in events:
+        values = event.values[event.mask]
+        if event.kind == "wait" and values.size and (values.min() < 0 or values.max() > 1):
+            parity = int(values[(values < 0) | (values > 1)][0])
+            why = f"this waits with parity {parity}, and PTX allows 0 and 1"
+            return Pitfall("mbarriers_open", f"The mbarriers of {kernel} are not simulated: {why}.", event.call)
+    return None
+
+
 def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:
     """Return the doubt about a kernel whose run ended at a statement."""
     words = " ".join(text[slice(*at)].split())

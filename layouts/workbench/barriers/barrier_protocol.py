@@ -36,6 +36,7 @@ from lanescope.workbench.barriers.barrier_messages import (
     describe_not_run,
     describe_open_cluster,
     describe_other_bytes,
+    describe_other_parity,
     describe_unread,
 )
 from lanescope.workbench.cute.async_order import describe_open_sums, find_async_mistake
@@ -114,6 +115,8 @@ def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Se
     doubts += [describe_not_run(run.function, run.why) for run in idle.values()]
     traced = {run.function.name: run for run in reversed(runs) if run.complete and not run.others}
     doubts += filter(None, (describe_open_sums(run.runner, name) for name, run in traced.items()))
+    traces = {name: run.runner.barriers.events for name, run in traced.items() if run.runner.barriers is not None}
+    doubts += filter(None, (describe_other_parity(name, events) for name, events in traces.items()))
     return doubts + [describe_lost(run.function.name, run.runner.text, at) for at, run in reversed(lost.items())]
 
 

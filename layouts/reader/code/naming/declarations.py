@@ -150,7 +150,7 @@ def _complete_array(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, value: Any
 ) -> tuple[ResolvedType, Any]:
     """Return (type, value) of an array: the characters of a string literal, and the number of items for []."""
-    unsized = not kind.dims[0].known and declaration.type and declaration.type.dims[0] is None
+    unsized = not kind.dims[0].known and declaration.type and declaration.type.dims[:1] == (None,)
     if isinstance(value, str):
         value = make_text_array(ev, value, kind, declaration.name)
     if unsized:
