@@ -295,8 +295,9 @@ def test_a_line_with_several_arguments_names_each_of_them(first: str, doubted: b
 
 def test_a_template_argument_may_be_an_array() -> None:
     assert not find_builders(
-        "struct Allocator { template <typename A> A& allocate() { A* out = reinterpret_cast<A*>(ptr); } };\n"
-        "void f() { Allocator al; tile (&a)[N] = al.allocate<tile[N]>(); }"
+        "struct Allocator {\n  void align() { if (p % alignment != 0) {} }\n"
+        "  template <typename A> A& allocate() { A* out = reinterpret_cast<A*>(ptr); }\n};\n"
+        "prefetch_tma_descriptor(&D_tmap);\nAllocator al((int*)&__shm[0]);\ntile (&a)[N] = al.allocate<tile[N]>();\n"
     )
 
 
