@@ -13,6 +13,7 @@ from lanescope.workbench.text.statement_words import StatementWords
 _NUMBER = re.compile(r"_?(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*")
 _NO_VALUES = frozenset("static_assert pragma include unroll alignas __align__ __launch_bounds__ case".split())
 _CONTIGUOUS = "_1"  # of CuTe
+_OF_WARP = frozenset({("/", 32), ("%", 32), ("&", 31), (">>", 5)})
 _SMALL = 16  # larger numbers are seldom wrong by one
 _NEAR = 3  # bits
 _MOST_CHANGED = 2
@@ -69,8 +70,19 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
         for n, word in enumerate(one.words[first:], first):
             match = _NUMBER.fullmatch(word)
             register = "asm" in one.words and one.words[n - 1] == "["
-            if match is not None and not register and word != _CONTIGUOUS:
+            if match is not None and not register and word != _CONTIGUOUS and not _is_warp_size(one, n):
                 yield n, match[1]
+
+
+def _is_warp_size(one: StatementWords, n: int) -> bool:
+    """Return whether a number splits threads into warps, as in threadIdx.x % 32: with another it is no lane or warp.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> [_is_warp_size(one, 6) for one in list_statements("a = threadIdx.x / 32; b = threadIdx.x / 64;")]
+    [True, False]
+    """
+    before = "".join(one.words[max(n - 4, 0) : n - 1])
+    return before.endswith("threadIdx.x") and (one.words[n - 1], parse_literal(one.words[n].rstrip("uUlL"))) in _OF_WARP
 
 
 def _find_head_end(words: Sequence[str]) -> int:
