@@ -92,6 +92,12 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
     assert any(one == code and line in at for one, at in found), found
 
 
+def test_a_tensor_map_may_carry_the_bits_of_the_other_type_if_code_names_it() -> None:
+    carried = RIGHT.replace("DATA_TYPE_BFLOAT16", "DATA_TYPE_FLOAT16")
+    assert {code for code, _ in list_findings(carried)} == {"idesc_type"}
+    assert list_findings(f"using Element = __nv_bfloat16;\n{carried}") == []
+
+
 @for_each("line", ["// f16 in A", "using Other = half;"])
 def test_a_type_that_the_text_names_may_be_meant(line: str) -> None:
     assert list_findings(f"{line}\n" + NAMED.replace("(1u << 7) |", "(0u << 7) |")) == []

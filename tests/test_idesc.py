@@ -169,6 +169,14 @@ def test_members_of_a_union_without_initializer_are_said_to_be_0(declared: str, 
     assert any("taken as 0" in notice for notice in meaning.notices) == noticed
 
 
+@for_each(("union", "kind"), [("InstrDescriptor", "kind::f8f6f4"), ("InstrDescriptorBlockScaled", "kind::mxf4nvf4")])
+def test_the_union_decides_whether_factors_scale(union: str, kind: str) -> None:
+    (meaning,) = recognise_instruction_word(
+        f"{union} d{{}}; d.a_format_ = d.b_format_ = 1; d.m_dim_ = 8; d.n_dim_ = 16;"
+    )
+    assert kind in meaning.title
+
+
 @for_each(
     ("text", "words"),
     [

@@ -54,6 +54,7 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "a bias": (("sa[r] * sb[n] * d[i]", "d[i] + sb[n]"),),
     "zeros by memset": (("int d[4] = {};", "int d[4]; memset(d, 0, sizeof(d));"),),
     "zeros by std::fill_n": (("int d[4] = {};", "int d[4]; std::fill_n(d, 4, 0);"),),
+    "partial sums that are only read": (("  float* c =", "  if (d[0] > 1000) trap();\n  float* c ="),),
     "zeros of a class": (("int d[4] = {};", "struct Sums { int d[4] = {}; } sums; int (&d)[4] = sums.d;"),),
     "scales of 128 rows": (("sa[r]", "sa[r / 128]"),),
     "exchanged blocks": (("blockIdx.y * 32", "blockIdx.x * 32"), ("blockIdx.x * 8", "blockIdx.y * 8")),
@@ -92,6 +93,11 @@ OPEN = {
     "accumulators from memory": (("d[4] = {};", "d[4]; for (int& x : d) x = A[g];"), "elements of A", "asm"),
     "accumulators of another function": (("d[4] = {};", "d[4]; begin(d);"), "values that are not known", "asm"),
     "one accumulator that is set again": (("multiply(d", "d[3] = 0;\n    multiply(d"), "several products", "asm"),
+    "an accumulator that is halved after each product": (
+        ("b + k * 32 + 16));\n  }", "b + k * 32 + 16));\n    d[2] = d[2] / 2;\n  }"),
+        "after arithmetic",
+        "asm",
+    ),
     "a row of unknown place": (("c[r * N", "c[hash(r) * N"), "where it is stored", "c[hash"),
 }
 
@@ -300,7 +306,8 @@ HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}
     [
         ("64, 32", "2048, 4096, 1024", ["k_slices_left"], ""),  # N / 64, M / 64
         ("32, 16", "2048, 4096, 1024", [], "all of its tiles"),
-        ("16, 16", "1000, 1000, 1000", [], "products take other elements"),  # tiles at the edges are not followed
+        ("16, 16", "1000, 1000, 1000", [], "is too long"),
+        ("6, 5", "320, 384, 192", [], ""),  # tiles divide them
     ],
 )
 def test_m_n_and_k_may_be_numbers_of_the_launch(grid: str, sizes: str, codes: list[str], why: str) -> None:

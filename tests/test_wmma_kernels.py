@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[tuple[str, str], ...] | None] = {
     "tf32": None,
     "in shared memory first": ((STORE, STAGED),),
     "scaled": ((STORE, f"  for (auto& f : acc[0]) {EACH.format('f')}M * f.x[e];\n{STORE}"),),
+    "zeros one by one": (("wmma::fill_fragment(acc[i / 2][i % 2], 0.0f);", f"{EACH.format('acc[i / 2][i % 2]')}0;"),),
     "clamped": ((STORE, f"  for (auto& f : acc[1]) {EACH.format('f')}fmaxf(f.x[e], 0.0f);\n{STORE}"),),
 }
 
@@ -70,6 +71,8 @@ def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, plac
         (("i % 2 * 16], acc", "i % 2 * 8], acc"), "row and column"),
         ((SUM, SUM + " acc[0][0].x[0] = 0.0f;"), "where 128 of the elements"),
         ((SUM, SUM + f" {EACH.format('acc[0][0]')}acc[0][0].x[e] + C[threadIdx.x];"), "where 128 of the elements"),
+        ((SUM, SUM + f" {EACH.format('acc[0][0]')}0.5f * acc[0][0].x[e];"), "after arithmetic"),
+        ((SUM, SUM + f" {EACH.format('acc[0][0]')}fmaxf(acc[0][0].x[e], 0);"), "after arithmetic"),
         ((SUM, f"{EACH.format('fa[0]')}A[e];\n      {SUM}"), "known of this register"),
         ((SUM, f"fa[0].x[0] = A[threadIdx.x];\n      {SUM}"), "known of this register"),
     ],

@@ -93,6 +93,7 @@ class KernelRunner:
         self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin
         self.outputs: list[ResultStore] = []
         self.kept_pointers: dict[int, Pointer] = {}  # those in shared memory, by their addresses
+        self.combined: set[int] = set()  # records of products whose elements are combined with other values
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known

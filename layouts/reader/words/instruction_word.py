@@ -48,6 +48,7 @@ _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_b
 # arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
+_UNION = re.compile(r"\bInstrDescriptor(BlockScaled)?\b")
 _UNASSIGNED = "Members that the text does not assign are taken as 0."
 _SHIFTED = re.compile(r"<<\s*(\d{1,2})[uUlL]*\s*\)*\s*\Z")  # the last operation of a term
 _SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.name in ("m", "n")}
@@ -120,7 +121,7 @@ def _list_objects(text: str) -> tuple[TextMeaning, ...]:
         unassigned = (_UNASSIGNED,) if _is_uninitialized(text, name) else ()
         meanings += [
             replace(one, title=one.title + suffix, notices=(*one.notices, *unassigned))
-            for one in _explain_word(built.word if not built.start else -1, _list_element_kinds(text) or list(KINDS))
+            for one in _explain_word(built.word if not built.start else -1, _list_declared_kinds(text))
         ]
     return tuple(meanings)
 
@@ -131,12 +132,14 @@ def _is_uninitialized(text: str, name: str) -> bool:
     return declared is not None and not re.search(rf"(?<![\w.]){name}(?:\.desc_)?\s*=[^=]", text)
 
 
-def _list_element_kinds(text: str) -> list[MmaKind]:
-    """List the kinds whose types of A and B a text names by CUTLASS's enums."""
-    named = {
-        kind for enum, (field, kinds) in ELEMENT_FORMATS.items() if field == "a" and enum in text for kind in kinds
-    }
-    return [row for row in KINDS if row.name in named]
+def _list_declared_kinds(text: str) -> list[MmaKind]:
+    """List the kinds that CUTLASS's union and enums in a text leave: with or without block scaling, and those whose
+    types of A and B it names.
+    """
+    enums = [kinds for enum, (field, kinds) in ELEMENT_FORMATS.items() if field == "a" and enum in text]
+    named = {kind for kinds in enums for kind in kinds} or {row.name for row in KINDS}
+    unions = {bool(match[1]) for match in _UNION.finditer(text)} or {False, True}
+    return [row for row in KINDS if row.name in named and bool(row.scaled) in unions]
 
 
 def _read_open_sizes(text: str) -> tuple[TextMeaning, ...]:

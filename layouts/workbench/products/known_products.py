@@ -50,6 +50,7 @@ from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
 USUAL = KnownMatrices()
+_LONGEST = 768  # K of a run
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load, that are tried
@@ -145,7 +146,7 @@ def judge_known_products(
 @dataclass(frozen=True, slots=True)
 class _KnownRun:
     """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
-    a longer K.
+    a longer K; exact: whether other numbers of the launch may depend on them.
     """
 
     text: str
@@ -155,21 +156,28 @@ class _KnownRun:
     body: str
     known: KnownMatrices = USUAL
     fitted: bool = False
+    exact: bool = False
 
     def fit_launch(self) -> _KnownRun:
-        """Return the run with M, N and at most K of the launch, if these are numbers and its only integers."""
+        """Return the run with the M, N and K of a launch with numbers. K is no longer than in other runs if nothing
+        else depends on it.
+        """
         sizes, _ = self._choose_sizes()
         given = {shorten_name(name): value for name, value in sizes.items()}
-        whole = len(given) == len(sizes) and given.keys() == set("mnk") and "blockIdx.z" not in self.body
-        if not whole or sizes.are_named or any(value % _UNIT for value in given.values()):
+        if sizes.are_named or not given.keys() >= set("mnk"):
             return self
-        known = replace(self.known, m=given["m"], n=given["n"], k=min(given["k"], self.known.k))
-        return replace(self, known=known, fitted=True)
+        alone = len(sizes) == 3 and "blockIdx.z" not in self.body and not any(value % _UNIT for value in given.values())
+        depth = min(given["k"], self.known.k) if alone else given["k"]
+        return replace(
+            self, known=replace(self.known, m=given["m"], n=given["n"], k=depth), fitted=True, exact=not alone
+        )
 
     def judge(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
         certainly wrong).
         """
+        if self.exact and self.known.k > _LONGEST:
+            return OpenPart(f"a run with K = {self.known.k:,}, which its launch has, is too long"), None
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
@@ -258,7 +266,7 @@ class _KnownRun:
 
     def _find_mistake(self, verdicts: Sequence[_Verdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D."""
-        if not self._choose_sizes()[0].are_named:
+        if self.exact or not self._choose_sizes()[0].are_named:
             return None
         for verdict in verdicts:
             doubt = any(run.undecided or run.open_loads for run in verdict.runners)

@@ -282,7 +282,9 @@ def _compute_register(run: KernelRunner, value: tree.Expression, update: Element
     if any(all(one is not other for one in update.read) for other in others):
         del run.factors[factors:]
         return None
-    return CONSTANT if isinstance(result, ThreadNumber) else result if result is CONSTANT else _fit(result)
+    if isinstance(result, ThreadNumber | FloatConstant):
+        return ZERO if is_zero(result) else CONSTANT
+    return _fit(result)
 
 
 def _fit(value: Any) -> DataBytes | None:

@@ -84,14 +84,16 @@ def _find_record(run: KernelRunner, value: Any) -> int:
 
 
 def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> str:
-    """Describe what registers of C hold, if they are neither 0 nor D of one product; "" if they are.
+    """Describe what registers of C hold, if they are neither 0 nor D of one product as it was; "" if they are.
 
     registers: their values; unset: whether nothing has written one of them.
     """
     values = [value for value in registers if not is_zero(value)]
     records = {_find_record(run, value) for value in values}
-    if not values or (len(values) == len(registers) and len(records) == 1 and min(records) < 0):
+    if not values:
         return ""
+    if len(values) == len(registers) and len(records) == 1 and min(records) < 0:
+        return "D of an earlier product after arithmetic on it" if min(records) in run.combined else ""
     if unset:
         return "registers that nothing is known to have written"
     if min(records) < 0:
@@ -120,6 +122,8 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
     if not found:
         return _join_reductions(reductions) or _combine_elements(run, others)
     _note_factors(run, found[0], others)
+    if len(operands) > 1:
+        run.combined |= {_find_record(run, value) for value in found}
     return _join_results(run, found, reductions)
 
 
