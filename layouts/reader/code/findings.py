@@ -228,7 +228,7 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     integer = _get_composed(value)
     if integer is None or _is_sentinel(integer):
         return False
-    text = f"{name} {kind or (value.record.name if isinstance(value, ObjectValue) else '')}"
+    text = f"{name} {kind or _get_record_name(value)}"
     if _is_other_descriptor(ev, text):
         return False
     if integer.marks in ev.descriptor_marks and integer.type.bits != 32:
@@ -241,6 +241,10 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     if form == NO_FORMAT:
         ev.foreign_fields.add(integer.marks)
     return wide and integer.marks not in ev.foreign_fields and _looks_like_descriptor(integer, lows)
+
+
+def _get_record_name(value: Any) -> str:
+    return value.record.name if isinstance(value, ObjectValue) else ""
 
 
 def _find_regions(integer: SymbolicInt) -> set[int]:

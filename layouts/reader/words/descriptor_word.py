@@ -225,16 +225,17 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
 
 
-def _is_about_instructions(text: str) -> bool:
-    """Return whether a text does not name a matrix descriptor, or names a 32-bit instruction descriptor."""
-    return not _NAMED.search(text) or bool(instruction_word.NAMED.search(text)) or "InstrDescriptor" in text
+def _is_of_instruction(text: str, built: BuiltWord) -> bool:
+    """Return whether a word is an instruction descriptor: of CUTLASS's union, or 32 bits of code that names one."""
+    if "InstrDescriptor" in text and not _MATRIX_UNION.search(text):
+        return True
+    narrow = not built.start and built.word >> 32 == 0
+    return narrow and (not _NAMED.search(text) or instruction_word.NAMED.search(text) is not None)
 
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
     """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
-    if not built.start and built.word >> 32 == 0 and _is_about_instructions(text):
-        return ()
-    if "InstrDescriptor" in text and not _MATRIX_UNION.search(text):
+    if _is_of_instruction(text, built):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)
