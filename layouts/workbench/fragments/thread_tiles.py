@@ -222,7 +222,9 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     if verdicts.judged >= verdicts.uses.keys() and not verdicts.bad:  # rows of D are those of A, which may be permuted
-        report.findings += (*find_misplaced_results(run.runner), *find_equal_blocks(run.runner))
+        has_pitches = all(one.finding is None for one in verdicts.pitches)  # else wrong places of D follow from them
+        report.findings += find_misplaced_results(run.runner) if has_pitches else ()
+        report.findings += find_equal_blocks(run.runner)
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]

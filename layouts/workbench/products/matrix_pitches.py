@@ -353,15 +353,16 @@ def _find_place(run: KernelRunner, matrix: _Matrix) -> Span:
     """Return the expression that multiplies lines by a size, through the variables of an address."""
     word = rf"\b{re.escape(matrix.size.rpartition('.')[2])}\b"
     factor = re.compile(rf"\*\s*(?:\([\w ]*\)\s*)?(?:\w+(?:\.|->))*{word}|{word}\s*\*")
-    blank = blank_text(run.text)
+    blank, sites = blank_text(run.text), list(_list_sites(run, matrix))
     named = [
         span
-        for site, calls in _list_sites(run, matrix)
+        for site, calls in sites
         for span in list_values(run.text, site, calls)
         if re.search(word, blank[slice(*span)])
     ]
     multiplied = [span for span in named if factor.search(blank[slice(*span)])]
-    return next(iter((*multiplied, *named[-1:], *sorted(place[0] for place in matrix.places))), (0, 0))
+    others = (*sorted(place[0] for place in matrix.places), *(site for site, _ in sites))  # the pitch of wmma is apart
+    return next(iter((*multiplied, *named[-1:], *others)), (0, 0))
 
 
 def _list_sites(run: KernelRunner, matrix: _Matrix) -> Iterator[Place]:
