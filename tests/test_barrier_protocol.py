@@ -168,7 +168,7 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
 
 
 def test_a_parity_that_ptx_does_not_have_is_not_simulated() -> None:
-    """That a value ends the simulation is no repair of a wrong parity."""
+    """A repair must not end the simulation instead of making it right."""
     ((code, line),) = find_lines(change(READ, READ.replace("phase", "2")))
     assert code == "mbarriers_open" and "wait(&s.full[q], 2)" in line
 

@@ -149,6 +149,10 @@ def test_statements_are_the_formula_of_their_last_value(statements: str, title: 
     assert meaning.title == title
 
 
+def test_statements_whose_formula_doubles_are_not_joined() -> None:
+    assert recognise_xor_formulas("x = x ^ x;" * 40) == ()
+
+
 def test_the_unit_in_which_it_is_a_mode_of_the_hardware_is_named() -> None:
     (meaning,) = recognise_xor_formulas("at ^ (at >> 3 & 0x30)")
     assert meaning.notices[1] == "On bytes it is the 64B swizzle of TMA and of matrix descriptors."

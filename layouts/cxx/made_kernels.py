@@ -20,8 +20,8 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 
 
 def list_written_spans(text: str) -> list[Span]:
-    """Return the parts of a text that follow each other if the body of a macro that defines or declares a kernel, with
-    the arguments, replaces each use of the macro; [] if there is no such macro.
+    """Return the parts of a text, in their order after macros that define or declare kernels are expanded; [] without
+    such a macro.
 
     Macros that only begin a kernel, that are defined twice or that other directives use stay, and so do those with # or
     a variable number of parameters.

@@ -99,7 +99,8 @@ def _unwrap(formula: str) -> str:
 
 
 def _join_statements(text: str) -> str:
-    """Return the last value of statements that assign to names, as a formula of the others; "" for another text.
+    """Return the last value of statements that assign to names, as a formula of the others; "" for another text, and
+    for a formula that is too long.
 
     >>> _join_statements("int at = row * 128 + c; at ^= (row & 7) << 4;")
     '(row * 128 + c) ^ ((row & 7) << 4)'
@@ -113,7 +114,9 @@ def _join_statements(text: str) -> str:
         name, value = match["name"], _SUFFIX.sub(r"\1", match["value"].strip())
         value = _NAME.sub(lambda used: f"({values[used[0]]})" if used[0] in values else used[0], value)
         values[name] = f"({values.get(name, name)}) {match['op']} ({value})" if match["op"] else value
-    return _unwrap(values[name]) if len(values.get(name, "")) <= _LONGEST else ""
+        if len(values[name]) > _LONGEST:  # it may double with each statement
+            return ""
+    return _unwrap(values[name])
 
 
 def _evaluate(formula: str, **values: NDArray[Any]) -> NDArray[np.int64] | None:

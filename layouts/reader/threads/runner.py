@@ -86,7 +86,7 @@ class KernelRunner:
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
         self.sums: dict[object, int] = {}  # the number of a sum of described products, by the result or address of D
-        self.starts: dict[int, str] = {}  # by the number of a sum: why it is no sum of products from 0 on
+        self.starts: dict[int, str] = {}  # by the number of a sum: what it begins with instead of 0
         self.unit_records: dict[tuple[int, int], int] = {}  # by record and bits: the record that counts these
         self.sides: dict[int, Any] = {}  # by the id of a product: what its D is made of
         self.origins: dict[Any, Any] = {}  # by the registers of an operand: where its elements come from

@@ -159,8 +159,8 @@ class _KnownRun:
     exact: bool = False
 
     def fit_launch(self) -> _KnownRun:
-        """Return the run with the M, N and K of a launch with numbers. K is no longer than in other runs if nothing
-        else depends on it.
+        """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
+        no other number of the launch may depend on it.
         """
         sizes, _ = self._choose_sizes()
         given = {shorten_name(name): value for name, value in sizes.items()}
@@ -354,7 +354,7 @@ def _list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict
 
 
 def _explain_nothing(runners: Iterable[KernelRunner]) -> OpenPart:
-    """Return why no sum of a kernel is known: its D is in tensor memory, or its products are of another kind."""
+    """Return why the sums of a kernel are not known: D is in tensor memory, or its products are of another kind."""
     in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
     return next((OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory), _NOTHING)
 

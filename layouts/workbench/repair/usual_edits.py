@@ -75,7 +75,7 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
 
 
 def _is_warp_size(one: StatementWords, n: int) -> bool:
-    """Return whether a number splits threads into warps, as in threadIdx.x % 32: with another it is no lane or warp.
+    """Return whether a number divides threads into warps, as in threadIdx.x % 32; another number is seldom meant.
 
     >>> from lanescope.workbench.text.statement_words import list_statements
     >>> [_is_warp_size(one, 6) for one in list_statements("a = threadIdx.x / 32; b = threadIdx.x / 64;")]

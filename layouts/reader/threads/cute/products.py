@@ -134,7 +134,7 @@ def _record_product(
 
 
 def _find_starts(run: KernelRunner, added: Sequence[Any], tensor: CuteTensor, indices: Sequence[int]) -> Iterator[Any]:
-    """Yield the values of the registers of C, of which some may be several numbers of 0."""
+    """Yield the values of the registers of C. A register whose elements are all 0 is ZERO."""
     for value, group in zip(added, join_runs(indices, _count_elements(tensor)), strict=True):
         yield ZERO if value is None and all(_is_zero(run, tensor, n) for n in group) else value
 

@@ -138,7 +138,7 @@ class AsmCode:
         return describe_start(self.run, values, unset)
 
     def _find_start(self, token: str) -> Any:
-        """Return the value of a register of C, which may be several numbers of 0 in local memory."""
+        """Return the value of a register of C; ZERO if all of its bytes in local memory are 0."""
         value = self.get_value(token)
         n = self.find_number(token) if value is None else None
         place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None

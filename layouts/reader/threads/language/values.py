@@ -56,7 +56,7 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
 
 
 def look_up_code(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> DataBytes | None:
-    """Return what a table has for a loaded element of a byte: a function of this element; None if it is no table."""
+    """Return the entry of a table that a loaded byte selects, as a function of that byte; None without a table."""
     where = isinstance(place, Pointer)
     if (where and (place.offset is not None or place.type.size > 4)) or not (
         where or isinstance(node.value, tree.Name)

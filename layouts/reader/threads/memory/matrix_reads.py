@@ -65,7 +65,7 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
 
 
 def _note_sum(code: AsmCode, instruction: Instruction, operands: Sequence[str]) -> int:
-    """Return the number of the sum that a wgmma adds to; note if this is no sum of products from 0 on."""
+    """Return the number of the sum that a wgmma adds to; record what the sum begins with if it is not 0."""
     outputs = split_operands(operands[0].strip("{} "))
     value = code.get_value(outputs[0])
     before = int(value.record[code.run.mask.argmax(), 0]) if isinstance(value, DataBytes) else 0
