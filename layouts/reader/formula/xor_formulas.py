@@ -178,7 +178,7 @@ def _name_modes(swizzle: Swizzle) -> tuple[str, ...]:
 def _describe_base(base: str, swizzle: Swizzle, unit: int) -> tuple[str, ...]:
     """Return the sentence about what is added to a swizzled offset of elements of `unit`."""
     size = unit << swizzle.base + swizzle.shift + swizzle.bits
-    alike = f"the hardware swizzles addresses, which is the same if that is a multiple of {size:,}"
+    alike = f"the hardware swizzles addresses, which is the same if {base} is a multiple of {size:,}"
     return (f"The offset from {base} is swizzled: {alike}.",) if base else ()
 
 
