@@ -46,7 +46,7 @@ run: $(VENV)/.run  ## install what is missing and serve http://127.0.0.1:8000 (P
 
 # The tests start many processes: each would compile the whole project where Python keeps no bytecode.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/.test browser compiler  ## install what the tests need and run all of them
+test: $(VENV)/.test browser compiler  ## install what the tests need and run them (LANESCOPE_THOROUGH=1: every row of their tables, as .ci/run does)
 	@$(BIN)/python -m compileall -q app layouts
 	$(BIN)/python -m pytest $(ARGS)
 
@@ -64,7 +64,7 @@ layoutbench: $(VENV)/.integrations  ## ask COMMAND (our own tools if left out) 3
 
 fuzz: $(VENV)/.test browser compiler  ## ask every route questions made from its own document (N=… each), and what make test takes samples of whole
 	LANESCOPE_FULL=1 LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py
-	LANESCOPE_FULL=1 $(BIN)/python -m pytest -q $$(grep -lE "take_sample|choose_count|is_chosen|FULL|tests\.checked" tests/test_*.py tests/browser/test_*.py)
+	LANESCOPE_FULL=1 $(BIN)/python -m pytest -q $$(grep -lE "take_sample|take_rows|sample=|pytest.mark.thorough|choose_count|is_chosen|FULL|tests\.checked" tests/test_*.py tests/browser/test_*.py)
 
 lint: $(VENV)/.test  ## ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .

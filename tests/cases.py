@@ -11,19 +11,24 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.sample import THOROUGH, take_rows
+
 Test = TypeVar("Test", bound=Callable[..., None])
 Names = Callable[[Any], object] | Sequence[str] | None
 
-
+Case = tuple[int, list[Any]]  # its number and its values
 Cases = Iterable[Any] | Callable[[], Iterable[Any]]
 
 
-def for_each(names: str | Sequence[str], cases: Cases, ids: Names = None) -> Callable[[Test], Test]:
+def for_each(
+    names: str | Sequence[str], cases: Cases, ids: Names = None, sample: int | str | None = None
+) -> Callable[[Test], Test]:
     """Return a decorator that runs a test for every case and reports every case that fails.
 
     Arguments are those of `pytest.mark.parametrize`; cases that take long to list are a function, called when the test
     runs and not by every process that collects it. Fixtures are set up once: use it for tests that change nothing of
-    theirs.
+    theirs. `sample` is how many of the cases `make test` runs, those that differ most, or the name of which it runs one
+    case of each value; .ci/run runs all of them.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     listed = None if callable(cases) else list(cases)
@@ -35,8 +40,10 @@ def for_each(names: str | Sequence[str], cases: Cases, ids: Names = None) -> Cal
             rows = list(cases()) if callable(cases) else listed
             assert rows, f"no cases of {wanted}"
             failures: list[BaseException] = []
-            for number, row in enumerate(rows):
-                values = [row] if len(wanted) == 1 else list(row)
+            asked = _take_part(
+                [(n, [row] if len(wanted) == 1 else list(row)) for n, row in enumerate(rows)], wanted, sample
+            )
+            for number, values in asked:
                 try:
                     test(**fixtures, **dict(zip(wanted, values, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:
@@ -45,7 +52,7 @@ def for_each(names: str | Sequence[str], cases: Cases, ids: Names = None) -> Cal
             if len(failures) == 1:
                 raise failures[0]
             if failures:
-                raise BaseExceptionGroup(f"{len(failures)} of {len(rows)} cases fail", failures)
+                raise BaseExceptionGroup(f"{len(failures)} of {len(asked)} cases fail", failures)
 
         parameters = inspect.signature(test).parameters.values()
         left = [one.replace(kind=one.KEYWORD_ONLY) for one in parameters if one.name not in wanted]
@@ -53,6 +60,25 @@ def for_each(names: str | Sequence[str], cases: Cases, ids: Names = None) -> Cal
         return run_all  # type: ignore[return-value]
 
     return decorate
+
+
+def _take_part(cases: list[Case], wanted: Sequence[str], sample: int | str | None) -> list[Case]:
+    """Return the cases of a sample: so many that differ most in their values, or the first of each value of a name."""
+    if sample is None or THOROUGH:
+        return cases
+    if isinstance(sample, str):
+        column = wanted.index(sample)
+        return list({repr(case[1][column]): case for case in reversed(cases)}.values())[::-1]
+    if len(wanted) == 1:
+        return take_rows(cases, sample)
+    seen: set[tuple[int, str]] = set()
+    left, taken = list(cases), []
+    while left and len(taken) < sample:
+        values = {case[0]: set(enumerate(map(repr, case[1]))) for case in left}
+        taken.append(max(left, key=lambda case: len(values[case[0]] - seen)))
+        left.remove(taken[-1])
+        seen |= values[taken[-1][0]]
+    return sorted(taken, key=lambda case: case[0])
 
 
 def _name_case(ids: Names, number: int, values: Sequence[Any]) -> str:

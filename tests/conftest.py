@@ -19,7 +19,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from tests.sample import choose_count
+from tests.sample import THOROUGH, choose_count
 
 if TYPE_CHECKING:
     from tests.client import Client
@@ -109,8 +109,13 @@ def import_share(root: Path) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that wait come first: they are one worker's, while the others compute, and what a worker without work takes
-    over at the end is short.
+    over at the end is short. Those marked thorough are left out where nobody asks for a thorough run.
     """
+    if not THOROUGH:
+        left = [item for item in items if item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
+        if left:
+            left[0].config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: item.get_closest_marker("waits") is None)
 
 

@@ -86,6 +86,7 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: st
         ("Sizes sizes", "", "t < sizes.tiles"),
         ("int first, int tiles", "", "t + 1 < tiles - first + tiles"),
     ],
+    sample=1,
 )
 def test_an_argument_that_counts_the_turns_is_a_number_of_tiles(parameter: str, begin: str, bound: str) -> None:
     """As many turns as a matrix has rows would be too many to simulate."""

@@ -55,7 +55,7 @@ def sample_kernels() -> list[Any]:
     ]
 
 
-@for_each("case", sample_kernels(), ids=str)
+@for_each("case", sample_kernels(), ids=str, sample=8)
 def test_kernels_right_and_wrong(case: Any) -> None:
     """A right kernel is clean; of a wrong one the cause is found, or it is open and says what it rests on."""
     made = check(case.text)
@@ -94,6 +94,7 @@ def plant_mistake(old: str, new: str, text: str = RIGHT) -> str:
             "cuTensorMapEncodeTiled(&tma_a",
         ),
     ],
+    sample=4,
 )
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant_mistake(old, new)

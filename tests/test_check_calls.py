@@ -79,7 +79,7 @@ def build_kernel(body: str) -> str:
     return add_helpers(HOST + KERNEL + body + "}\n")
 
 
-@for_each("name", BODIES)
+@for_each("name", BODIES, sample=4)
 def test_every_wrong_call_is_told_at_its_line(name: str) -> None:
     text = build_kernel(BODIES[name])
     wanted = {n for n, line in enumerate(text.split("\n"), 1) if "// wrong" in line}
@@ -150,6 +150,7 @@ ELEMENTS = {  # type → its map's, elements in 128 bytes, the instruction, its 
         for at, place in enumerate([(3, "b", 2), (1, "a", 0), (2, "b", 0), (3, "a", 1)])
         if FULL or at == number
     ],
+    sample=2,
 )
 def test_a_descriptor_that_is_repeated_is_wrong_for_elements_of_every_size(
     type_: str, call: int, operand: str, repeats: int

@@ -92,6 +92,7 @@ def test_reads_are_verified_with_the_box_and_the_swizzle_that_are_given() -> Non
     ("right", "wrong", "code"),
     [("1024 >> 4", "512 >> 4", "sbo_other_width"), ("1ull << 62", "1ull << 63", "swizzle_mode")]
     + [("k * 2", "k * 4", "element_size")] * FULL,
+    sample=1,
 )
 def test_a_wrong_number_is_a_finding_once_the_map_is_given(right: str, wrong: str, code: str) -> None:
     """SBO, the swizzle mode and, in a full run, A's step along K, which is one of 32-bit elements."""

@@ -42,7 +42,7 @@ STYLES = {
 }
 
 
-@for_each("style", STYLES)
+@for_each("style", STYLES, sample=2)
 def test_slices_may_be_multiplied_in_any_order(style: str) -> None:
     report = check_text(plant(*STYLES[style], text=TMA))
     assert [finding.code for finding in report.findings] == []
@@ -96,7 +96,7 @@ WAITS = {
 }
 
 
-@for_each("wait", WAITS)
+@for_each("wait", WAITS, sample=1)
 def test_a_copy_that_spins_before_it_may_fill_the_bytes_of_the_one_before(wait: str) -> None:
     spinning = (COPY_B, f"      {WAITS[wait]}\n{COPY_B}")
     assert "copies_overlap" not in list_codes(B_IN_A, ("__global__", SPIN), spinning)

@@ -67,7 +67,7 @@ def find_mistakes(text: str) -> Sequence[Pitfall]:
     return run_blocks(text).mistakes
 
 
-@for_each(("kernel", "old", "new", "code", "line"), MISTAKES)
+@for_each(("kernel", "old", "new", "code", "line"), MISTAKES, sample="code")
 def test_a_wrong_row_or_column_is_found(kernel: str, old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=kernel)
     places = dict(locate_findings(text, find_mistakes(text)))
@@ -85,7 +85,7 @@ RIGHT = {
 }
 
 
-@for_each(("old", "new"), list(RIGHT.values()), ids=list(RIGHT))
+@for_each(("old", "new"), list(RIGHT.values()), ids=list(RIGHT), sample=2)
 def test_other_orders_of_d_are_right(old: str, new: str) -> None:
     assert not find_mistakes(plant((old, new), text=KERNEL))
 
@@ -119,7 +119,7 @@ PROGRAMS = {
 }
 
 
-@for_each("program", list(PROGRAMS.values()), ids=list(PROGRAMS))
+@for_each("program", list(PROGRAMS.values()), ids=list(PROGRAMS), sample=2)
 def test_other_programs_are_right(program: tuple[str, *tuple[tuple[str, str], ...]]) -> None:
     text, *changes = program
     assert not find_mistakes(plant(*changes, text=text))
@@ -152,7 +152,7 @@ OPEN = {
 }
 
 
-@for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN))
+@for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN), sample=2)
 def test_what_is_not_shown_to_be_the_product_is_open(change: tuple[str, str], why: str) -> None:
     report = run_blocks(plant(change, text=KERNEL))
     assert report.mistakes or any(why in one.message for one in report.open)

@@ -61,6 +61,7 @@ def test_the_right_pipeline_is_verified() -> None:
         ("slot * 128 * 64 + k * 16", "slot * 128 * 64", "k_step_missing", "uint64_t db = pack"),
         ("if (k == 0) multiply<0>", "if (k == 0) multiply<1>", "wrong_transpose", "multiply<1>"),
     ],
+    sample=2,
 )
 def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, code: str, line: str) -> None:
     """Where the variable was given its descriptor, where a helper gives the field, at the one wrong instruction."""

@@ -64,7 +64,7 @@ def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str
 # styles ---------------------------------------------------------------------------------------------------------------
 
 
-@for_each("name", KERNELS)
+@for_each("name", KERNELS, sample=3)
 def test_a_right_kernel_is_verified_and_clean(name: str) -> None:
     found = check_text(KERNELS[name])
     assert found.steps and not found.findings and not found.unverified
@@ -75,7 +75,7 @@ def sample_mistakes() -> list[tuple[str, str, str]]:
     return MISTAKES if FULL else list({row[0]: row for row in reversed(MISTAKES)}.values())
 
 
-@for_each(("name", "old", "new"), sample_mistakes())
+@for_each(("name", "old", "new"), sample_mistakes(), sample=2)
 def test_a_wrong_number_stands_at_its_line(name: str, old: str, new: str) -> None:
     right = KERNELS[name]
     at = right.index(old)

@@ -70,6 +70,7 @@ ALIGNED = "__align__(1024) "
         ("__align__(16) ", 4, ["__align__(16)"]),  # TMA stores to multiples of 128 bytes
         ("", 4, []),
     ],
+    sample=2,
 )
 def test_a_start_that_the_text_does_not_promise_is_said(declared: str, placed: int, found: list[str]) -> None:
     text = RIGHT.replace(ALIGNED, declared)

@@ -122,7 +122,7 @@ MISTAKES = [
 ]
 
 
-@for_each(("old", "new", "code", "line"), MISTAKES)
+@for_each(("old", "new", "code", "line"), MISTAKES, sample=3)
 def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line: str) -> None:
     ((found, at),) = list_findings(plant((old, new), text=MMA))
     assert found == code
@@ -299,6 +299,7 @@ void run(float* A, float* B, float* C) { product<<<1, 32>>>(A, B, C); }
             "",
         ),
     ],
+    sample="place",
 )
 def test_an_index_of_the_block_that_only_d_takes(edits: list[tuple[str, str]], place: str) -> None:
     text = MMA

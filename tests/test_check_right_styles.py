@@ -83,6 +83,7 @@ RAW = "extern __shared__ __align__(16) uint8_t raw[];\n  "
         ("uint8_t* smem = reinterpret_cast<uint8_t*>((uintptr_t(raw) + 1023) & ~uintptr_t(1023));", []),
         ("uint8_t* smem = raw;", ["tile_alignment"]),
     ],
+    sample=2,
 )
 def test_a_buffer_that_code_aligns_may_be_declared_with_less(rounding: str, found: list[str]) -> None:
     assert [one.code for one in check_text(plant((BUFFER, RAW + rounding), text=TMA)).findings] == found

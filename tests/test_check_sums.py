@@ -59,6 +59,7 @@ def test_a_mistake_in_a_helper_stands_at_its_line_there(old: str, new: str, code
         # set in the helper before its loop
         ("  for (int t = 0;", "  for (int i = 0; i < 64; ++i) sum[i] = 0;\n  for (int t = 0;"),
     ],
+    sample=2,
 )
 def test_sums_that_start_once(old: str, new: str) -> None:
     assert not list_findings(plant((old, new), text=HELPER))

@@ -91,6 +91,7 @@ DEFINE(launch16, 16)
             "in PTX",
         ),
     ],
+    sample=10,
 )
 def test_a_kernel_without_a_verdict_says_why(text: str, gap: str) -> None:
     report = check_text(text)

@@ -36,6 +36,7 @@ ATTRIBUTE = "attr[0].val.clusterDim.x = 2; attr[0].val.clusterDim.y = 1; attr[0]
         ("", "8", ATTRIBUTE, True),
         ("", "8", f"{ATTRIBUTE}attr[1].val.clusterDim.x = 4; ", False),  # of another launch
     ],
+    sample=3,
 )
 def test_a_mask_names_ctas_of_the_cluster(dimensions: str, mask: str, launch: str, wrong: bool) -> None:
     assert ("multicast_mask" in list_codes(make_text(dimensions, mask, launch))) == wrong

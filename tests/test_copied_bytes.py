@@ -106,7 +106,7 @@ def change(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-@for_each("text", [RIGHT, OWN_HALVES, THREE, BY_POINTER, ROWS_IN_TURN, WINDOW, TAPS, HEADS])
+@for_each("text", [RIGHT, OWN_HALVES, THREE, BY_POINTER, ROWS_IN_TURN, WINDOW, TAPS, HEADS], sample=3)
 def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> None:
     found = check(text)
     assert [finding.code for finding in found.findings] == []
@@ -123,7 +123,7 @@ WRONG = [
 ]
 
 
-@for_each(("text", "old", "new", "line"), WRONG)
+@for_each(("text", "old", "new", "line"), WRONG, sample=2)
 def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, new: str, line: str) -> None:
     text = change(text, old, new)
     found = check(text)
@@ -237,7 +237,7 @@ UNAWAITED = [
 ]
 
 
-@for_each(("text", "old", "new"), UNAWAITED)
+@for_each(("text", "old", "new"), UNAWAITED, sample=1)
 def test_a_read_before_any_wait_for_its_copies_is_a_mistake(text: str, old: str, new: str) -> None:
     found = check(change(text, old, new))
     assert [finding.code for finding in found.findings] == ["bytes_not_copied"]
@@ -251,6 +251,7 @@ def test_a_read_before_any_wait_for_its_copies_is_a_mistake(text: str, old: str,
         (FULL, "wait_for_tile(&s.full[q], phase);"),  # its code is not in the text
         (LOOP, f"for (int i = 0; i < STAGES; ++i) wait(&s.full[i], 0);\n  {LOOP}"),
     ],
+    sample=1,
 )
 def test_a_wait_that_may_be_for_the_copies_is_no_mistake(old: str, new: str) -> None:
     text = change(RIGHT, old, new).replace("struct Storage {", TRY + "struct Storage {")
@@ -274,6 +275,7 @@ def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
         (ROWS_IN_TURN, "s.A[q] + m * 64 * BK", "s.A[q] + m * BK", "warpgroups_overlap"),
         (OWN_HALVES, "row + h * 64)", "row)", "box_repeated"),
     ],
+    sample=2,
 )
 def test_rows_that_come_twice_are_a_mistake(text: str, old: str, new: str, code: str) -> None:
     assert code in [finding.code for finding in check(change(text, old, new)).findings]

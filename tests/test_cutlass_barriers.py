@@ -28,7 +28,7 @@ APART = RING.replace(  # the bytes are expected twice, and without an arrival
 ).replace("], bytes);", "], bytes / 2);")
 
 
-@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART))
+@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART), sample=2)
 def test_a_right_kernel_has_no_mistake(text: str) -> None:
     assert check_whole(text).findings == ()
 
@@ -79,7 +79,7 @@ MISTAKES = [
 ]
 
 
-@for_each("text, old, new, code, place", MISTAKES)
+@for_each("text, old, new, code, place", MISTAKES, sample=6)
 def test_a_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, place: str) -> None:
     assert text.count(old) == 1, old
     found = find_lines(text.replace(old, new))
@@ -94,6 +94,7 @@ def test_a_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str
         ("Shape<_1, _1, _1>{})", "Shape<_2, _1, _1>{})"),  # arrivals of other blocks
         ("num_consumers = 256", "num_consumers = 96"),  # another thread of them arrives
     ],
+    sample=2,
 )
 def test_what_reaches_other_blocks_is_not_followed(old: str, new: str) -> None:
     wrong = PIPELINE.replace("pipeline.consumer_release(read);", "")
@@ -109,7 +110,7 @@ def test_names_that_the_text_declares_are_its_own() -> None:
     assert [code for code, _ in find_lines(own + wrong)] == ["mbarriers_open"]
 
 
-@for_each("bytes_", [1, 8])
+@for_each("bytes_", [1, 8], sample=1)
 def test_a_byte_count_is_wrong_if_it_is_that_of_no_element_size(bytes_: int) -> None:
     """The type of the elements is a template argument that the text does not give."""
     given = PIPELINE.replace("transaction_bytes = bytes;", f"transaction_bytes = 2 * 128 * 64 * {bytes_};")
@@ -155,7 +156,7 @@ DEFERRED = DEFERRED.replace("<class T> void multiply", "<class T, int warps> voi
 DEFERRED += "void run(int n, half_t* A) { constexpr int kWarps = 8; multiply<half_t, kWarps>(n, n, n, A, A, A); }\n"
 
 
-@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED, HIDDEN, DEFERRED])
+@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED, HIDDEN, DEFERRED], sample=2)
 def test_a_ring_is_simulated_however_it_is_written(kernel: str) -> None:
     assert kernel != RING
     assert [code for code, _ in find_lines(kernel.replace(ARRIVE, ""))] == ["mbarrier_stuck"]
@@ -172,6 +173,7 @@ def test_a_stage_of_one_operand_that_no_product_reads_is_a_mistake() -> None:
         ("num_consumers = 256", "num_consumers = 128"),
         ("num_consumers = 256", "num_consumers = 256;\n  params.num_producers = 2"),
     ],
+    sample=1,
 )
 def test_a_pipeline_counts_the_threads_that_arrive(old: str, new: str) -> None:
     [(code, line)] = find_lines(PIPELINE.replace(old, new))
@@ -218,6 +220,7 @@ TURN = "    if (threadIdx.x == 0) tma_store_wait<0>();\n    __syncthreads();\n"
         (TURN, "", "bulk_wait_missing", "copy(r2s, mine.retile_S(sum), mine.partition_D(sC));"),
         ("if (threadIdx.x == 0) tma_store_wait<0>();", "", "bulk_wait_missing", ""),
     ],
+    sample="code",
 )
 def test_a_tma_store_reads_what_threads_have_stored(old: str, new: str, code: str, line: str) -> None:
     assert old in STORING
@@ -270,6 +273,7 @@ FIRST = "    warpgroup_arrive();\n    mma.accumulate_ = GMMA::ScaleOut::Zero;\n"
         ("for (int i = 0; i < size(sum); ++i) total[i] += sum[i];", []),
         ("if (C != nullptr) for (int i = 0; i < size(sum); ++i) total(i) += sum(i);", []),
     ],
+    sample=2,
 )
 def test_a_sum_that_is_added_to_another_one_may_begin_again(promotion: str, codes: list[str]) -> None:
     text = PROMOTED.replace("PROMOTE", promotion).replace("    warpgroup_arrive();\n", FIRST)

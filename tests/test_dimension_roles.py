@@ -24,6 +24,7 @@ SIZES = "{kHeadDim, (cuuint64_t)seqlen}"
         ("K", "N"),  # K is the length of a head: that of Q · Kᵀ, and N of P · V
         ("N", "M"),
     ],
+    sample=2,
 )
 def test_each_product_of_attention_has_its_own_k(inner: str, outer: str) -> None:
     head = "" if inner == "kHeadDim" else f", int {inner}"

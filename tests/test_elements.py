@@ -97,6 +97,7 @@ def test_what_lies_in_no_register_is_in_none(text: str) -> None:
         ("lane 5 of ldmatrix x4", "R1 matrix 1[1][2] matrix 1[1][3]"),
         ("lane 5 of tcgen05.ld 32x32b.x2", "data: R0 lane 5 column 0, R1 lane 5 column 1."),
     ],
+    sample=5,
 )
 def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> None:
     reading = read(text)
@@ -184,6 +185,7 @@ def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
         ("D[3][3] and D[70][3] of tcgen05.mma kind::f16", "pin=d:3,3&pin2=d:70,3"),  # the usual descriptor
         ("lane 5 of mma.m16n8k16 bf16 on A100", "lanes=5&pin=a:1,2"),  # A100 is no value, and no lane
     ],
+    sample=4,
 )
 def test_a_place_is_read_alike_in_every_spelling(text: str, link: str) -> None:
     assert urlsplit(read(text).link).query == link

@@ -103,7 +103,7 @@ def test_every_way_of_pasting_ends_in_a_verdict(how: str, tmp_path: Path, client
         assert (checked.steps, checked.findings, checked.open) == (2, (), ())
 
 
-@for_each("kernel", SPELLED[:: choose_count(3, 6)], ids=str)
+@for_each("kernel", SPELLED[:: choose_count(3, 6)], ids=str, sample=3)
 @for_each("name", ["a", "b"])
 def test_a_wrong_stride_of_any_spelling_is_found(kernel: WrittenKernel, name: str) -> None:
     """Each stride that the instruction reads, made twice as large: never a match."""

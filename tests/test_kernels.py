@@ -181,14 +181,14 @@ def test_every_kernel_stands_in_the_table() -> None:
     assert {path.stem for path in KERNELS.glob("*.cu")} == set(TABLE)
 
 
-@for_each("name", TABLE)
+@for_each("name", TABLE, sample=5)
 def test_a_right_kernel_is_verified(name: str) -> None:
     found = check_kernel(name)
     open_points = [point for point in found.open if "is not known to be A·B" not in point.message]  # some store no D
     assert (found.findings, open_points, found.steps) == ((), [], TABLE[name][0])
 
 
-@for_each(("name", "old", "new"), take_sample(MISTAKES, 6))
+@for_each(("name", "old", "new"), take_sample(MISTAKES, 6), sample=3)
 def test_a_mistake_is_found_or_open(name: str, old: str, new: str) -> None:
     found = check_kernel(name, old, new)
     assert found.open if new in OPEN else found.findings
@@ -216,7 +216,7 @@ SPELLED = [  # other words for the same
 ]
 
 
-@for_each(("name", "old", "new"), take_sample(SPELLED, 4))
+@for_each(("name", "old", "new"), take_sample(SPELLED, 4), sample=2)
 def test_a_right_kernel_in_other_words_is_verified(name: str, old: str, new: str) -> None:
     found = check_kernel(name, old, new)
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])

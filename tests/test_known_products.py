@@ -110,12 +110,12 @@ def list_points(*changes: tuple[str, str], text: str = KERNEL) -> list[tuple[str
     return [(one.message, text[one.span[0] :]) for one in open_]
 
 
-@for_each("changes", list(RIGHT.values()), ids=list(RIGHT))
+@for_each("changes", list(RIGHT.values()), ids=list(RIGHT), sample=5)
 def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...]) -> None:
     assert list_points(*changes) == []
 
 
-@for_each(("change", "why", "place"), list(OPEN.values()), ids=list(OPEN))
+@for_each(("change", "why", "place"), list(OPEN.values()), ids=list(OPEN), sample="why")
 def test_what_is_not_the_product_is_open_where_it_is_seen(change: tuple[str, str], why: str, place: str) -> None:
     ((message, at),) = list_points(change)
     assert why in message and at.startswith(place)
@@ -173,6 +173,7 @@ def test_all_bytes_of_the_accumulators_are_set(first: int, codes: list[str]) -> 
         ("half", "f32.bf16.bf16.f32", "constexpr bool BF16 = true;\n", []),
         ("half", "f32.bf16.bf16.f32", "// the bits of bf16\n", []),
     ],
+    sample="codes",
 )
 def test_the_arrays_have_the_type_that_is_multiplied(kind: str, opcode: str, more: str, codes: list[str]) -> None:
     text = TILED.replace("#include <cuda_fp16.h>\n", "").replace("half", kind).replace("f32.f16.f16.f32", opcode)
@@ -220,13 +221,14 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
         ("{}; d[31] = A[0]", "elements of A"),
         ("{}; d[31] = 0", None),
     ],
+    sample=2,
 )
 def test_sums_of_wgmma_begin_with_0(start: str, why: str | None) -> None:
     open_ = judge_known_products(plant(("d[32] = {}", f"d[32] = {start}"), text=GROUPS), {}, (), {"gemm"}).open
     assert [one.message.rpartition(" adds to ")[2] for one in open_] == ([f"{why}."] if why else [])
 
 
-@for_each(("signs", "why"), [("1, 1", None), ("1, -1", "is subtracted"), ("-1, -1", None)])
+@for_each(("signs", "why"), [("1, 1", None), ("1, -1", "is subtracted"), ("-1, -1", None)], sample=2)
 def test_products_of_wgmma_are_not_subtracted(signs: str, why: str | None) -> None:
     text = plant((", %33, 1, 1, 1,", f", %33, 1, {signs},"), text=GROUPS)
     open_ = judge_known_products(text, {}, (), {"gemm"}).open
@@ -309,6 +311,7 @@ HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}
         ("16, 16", "1000, 1000, 1000", [], "is too long"),
         ("6, 5", "320, 384, 192", [], ""),  # tiles divide them
     ],
+    sample=2,
 )
 def test_m_n_and_k_may_be_numbers_of_the_launch(grid: str, sizes: str, codes: list[str], why: str) -> None:
     """A long K is run for 384 of its elements. The last slice is left out of the sum that is wrong."""
@@ -354,6 +357,7 @@ UNROLLED = plant(
         (('x[1][1]), "=r"(x[1][2])', 'x[1][2]), "=r"(x[1][1])'), [("registers_exchanged", "x[1][2]")]),
         (('x[2][0]), "=r"(x[2][1])', 'x[2][1]), "=r"(x[2][0])'), [("registers_exchanged", "x[2][1]")]),
     ],
+    sample=1,
 )
 def test_a_load_unlike_the_others_is_wrong_if_an_edit_gives_the_product(
     change: tuple[str, str], found: list[tuple[str, str]]
@@ -370,6 +374,7 @@ def test_a_load_unlike_the_others_is_wrong_if_an_edit_gives_the_product(
         (("BK = 32", "BK = 80"),),  # K is a multiple of 80
         (("kk < BK;", "kk < BK - 16;"), ("K; k0 += BK", "K; k0 += BK / 2")),  # tiles overlap
     ],
+    sample=2,
 )
 def test_a_sum_that_may_be_meant_is_open(changes: tuple[tuple[str, str], ...]) -> None:
     assert list_wrong(plant(*changes, text=TILED)) == []

@@ -57,14 +57,14 @@ def check(kernel: str, launch: str, sbo: int = 1024) -> CheckReport:
     return check_text(MAPS + kernel + LAUNCHER + host)
 
 
-@for_each("launch", LAUNCHES.values(), ids=LAUNCHES)
+@for_each("launch", LAUNCHES.values(), ids=LAUNCHES, sample=6)
 def test_a_kernel_is_what_the_file_launches(launch: str) -> None:
     """Without the launch SBO would be open, and no read verified."""
     right = check(TEMPLATE, launch)
     assert (right.steps, right.findings, right.open, right.descriptors) == (8, (), (), 2)
 
 
-@for_each("launch", take_sample(list(LAUNCHES.values()), 6))
+@for_each("launch", take_sample(list(LAUNCHES.values()), 6), sample=2)
 def test_a_wrong_value_of_a_launch_is_found(launch: str) -> None:
     wrong = check(TEMPLATE, launch, 512)
     assert wrong.steps == 0 and {finding.code for finding in wrong.findings} == {"sbo_other_width"}
@@ -140,6 +140,7 @@ CHOOSING = CHOOSING.replace("template <int SBO>\n__global__", WRAPPERS + "templa
         ("N == 64 && pick(mma128<1>)", True),  # its address is given to a function without code
         ("N == 64 && each([&](auto i) { mma128<1>(sA, sB); })", True),  # which may call what it is given
     ],
+    sample=2,
 )
 def test_a_wrapper_that_nothing_instantiates_is_left_out(condition: str, made: bool) -> None:
     """The wrapper of m64n128k16 has SBO 512: a mistake where an instance may be made, and nothing where none is."""

@@ -125,6 +125,7 @@ def hold_on_device(made: str, passed: str) -> str:
 @for_each(
     ("holder", "exchanged"),
     [*((name, False) for name in ON_DEVICE), *((name, True) for name in take_sample(list(ON_DEVICE), 2))],
+    sample=4,
 )
 def test_a_pointer_leads_to_the_map_in_device_memory(holder: str, exchanged: bool) -> None:
     made, passed = ON_DEVICE[holder]
@@ -150,7 +151,7 @@ EITHER = [  # what may leave either map in the object of A
 ]
 
 
-@for_each("text", EITHER)
+@for_each("text", EITHER, sample=1)
 def test_a_tile_that_either_of_two_maps_fills_is_open(text: str) -> None:
     assert list_boxes(text) == [None, (64, 128)]
     report = check_text(text)

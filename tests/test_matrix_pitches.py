@@ -60,7 +60,7 @@ WRONG = [  # kernel, what is right, what is wrong, the matrix
 ]
 
 
-@for_each(("text", "old", "new", "matrix"), WRONG)
+@for_each(("text", "old", "new", "matrix"), WRONG, sample=3)
 def test_a_read_with_the_pitch_of_another_matrix_is_not_verified(text: str, old: str, new: str, matrix: str) -> None:
     planted = rename_sizes(text.replace(old, new))
     assert planted != rename_sizes(text)
@@ -77,6 +77,7 @@ def test_a_read_with_the_pitch_of_another_matrix_is_not_verified(text: str, old:
         (WMMA, B_ROW, "(t * TK + i / 8) * K", "*(uint4*)&sb["),
         (WMMA, C_ROW, "acc[i / 2][i % 2], K", "wmma::store_matrix_sync"),
     ],
+    sample=2,
 )
 def test_a_wrong_pitch_stands_at_its_line_if_names_and_loops_prove_it(text: str, old: str, new: str, line: str) -> None:
     ((code, at),) = list_lines(plant((old, new), text=text))
@@ -115,6 +116,7 @@ PANEL = re.sub(r"\b[MNK]\b", "n", PANEL).replace("int n, int n, int n", "int n, 
 @for_each(
     "text",
     [LEADING, OWN_NAMES, INNER, PANEL, rename_sizes(REGISTERS), rename_sizes(WMMA), ONE_SIZE, COMMON, PART, STEPS],
+    sample=3,
 )
 def test_right_pitches_are_verified(text: str) -> None:
     report = judge(text)

@@ -37,13 +37,13 @@ RIGHT = [
 ]
 
 
-@for_each(("text", "old", "new", "code", "told"), MISTAKES)
+@for_each(("text", "old", "new", "code", "told"), MISTAKES, sample=3)
 def test_rows_of_the_other_operand_are_told(text: str, old: str, new: str, code: str, told: str) -> None:
     text = plant((old, new), text=text)
     assert [(one.code, text[slice(*one.span)]) for one in check_text(text).findings] == [(code, told)]
 
 
-@for_each("text", RIGHT)
+@for_each("text", RIGHT, sample=2)
 def test_rows_of_the_own_operand_are_right(text: str) -> None:
     assert not check_text(text).findings
 
@@ -103,6 +103,7 @@ def test_bounds_by_the_own_size_are_right(text: str) -> None:
         (CHOSEN, "m < M", "m < N"),
         (CHOSEN, "n < N", "n < M"),
     ],
+    sample=2,
 )
 def test_a_bound_by_the_size_of_the_other_dimension_is_found(text: str, right: str, wrong: str) -> None:
     assert list_places(plant((right, wrong), text=text)) == [("bound_of_other_size", wrong)]

@@ -182,7 +182,9 @@ LAUNCH = "kernel<64, 64, 64><<<1, 128>>>(a, b);"
 
 
 @for_each(
-    ("host", "swizzle"), [*((host, "128B") for host in CACHES), *((host, "64B") for host in take_sample(CACHES, 2))]
+    ("host", "swizzle"),
+    [*((host, "128B") for host in CACHES), *((host, "64B") for host in take_sample(CACHES, 2))],
+    sample=2,
 )
 def test_maps_that_are_made_once_are_verified(host: str, swizzle: str) -> None:
     """Four steps of A and of B; with the map's swizzle of 64B every one of them reads other bytes."""

@@ -134,7 +134,9 @@ __device__ void read(float* C, uint32_t d, int warp) {{
     assert code == "tcgen05_wait_missing" and line.startswith("C[threadIdx.x")
 
 
-@for_each(("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)])
+@for_each(
+    ("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)], sample="code"
+)
 def test_a_mistake_in_a_kernel_is_found_once_at_its_line(right: str, planted: str, code: str, line: str) -> None:
     assert GEMM.count(right) == 1
     ((found, at),) = list_findings(GEMM.replace(right, planted))

@@ -91,7 +91,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
 ]
 
 
-@for_each(("old", "new", "code", "line"), MISTAKES)
+@for_each(("old", "new", "code", "line"), MISTAKES, sample="code")
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=BY_TMA)
     found = dict(locate_findings(text, run_blocks(text).mistakes))
@@ -130,7 +130,7 @@ OPEN = [  # what stands there, what is planted, the reason
 ]
 
 
-@for_each(("old", "new", "reason"), OPEN)
+@for_each(("old", "new", "reason"), OPEN, sample=3)
 def test_what_is_not_shown_to_be_the_product_is_open(old: str, new: str, reason: str) -> None:
     report = run_blocks(plant((old, new), text=BY_TMA))
     assert not report.mistakes

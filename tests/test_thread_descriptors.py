@@ -80,6 +80,7 @@ def test_rows_that_begin_at_different_k_of_half_a_tile_are_not_verified(pitch: s
         ],
         3,
     ),
+    sample=2,
 )
 def test_a_planted_mistake_is_found_at_the_store_or_at_the_descriptor_that_a_field_mends(
     old: str, new: str, code: str, place: str
@@ -232,6 +233,7 @@ def test_a_tile_that_one_thread_fills_is_followed() -> None:
         ("b[at] =", "half* p = b; p[at ^ 1] = value; b[at] ="),  # what another iteration may store
         ("value = (r + 3 * c) % 7;", "value = (r + 3 * c) % 7; if (r == 127) break;"),
     ],
+    sample=1,
 )
 def test_iterations_that_may_depend_on_each_other_are_run_in_order(old: str, new: str) -> None:
     alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", "int last = 0;\n" + ONE_THREAD)

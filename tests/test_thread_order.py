@@ -113,7 +113,7 @@ OBJECTS = {
 }
 
 
-@for_each("name", OBJECTS)
+@for_each("name", OBJECTS, sample=1)
 def test_an_object_may_hold_a_barrier(name: str) -> None:
     method, use = OBJECTS[name]
     declared = "" if "sync" in use else "  Sync meet;\n"
@@ -208,6 +208,7 @@ TWO_BY_TWO = (
         ("n = warp % 2 * 16", "n = warp / 2 * 16"),
         ("n = warp % 2 * 16", "n = warp % 2 * 8"),
     ],
+    sample=2,
 )
 def test_warps_that_multiply_the_same_fragments(old: str, new: str) -> None:
     assert check_text(TWO_BY_TWO).findings == ()
@@ -242,6 +243,7 @@ AGAIN = f"for (int i = {{}}; i < 256; i += 128) {{{{ int r = i / 4, c = i % 4 * 
         (((BARRIER, AGAIN.format("127 - tid", OTHER.format("r * PITCH + c"))),), ["stores_overlap"]),
         (((BARRIER, AGAIN.format("127 - tid", OTHER.format("BM * PITCH"))), LONGER), []),  # where nothing reads
     ],
+    sample=2,
 )
 def test_only_what_another_thread_stored_is_lost(changes: tuple[tuple[str, str], ...], codes: list[str]) -> None:
     assert list_codes(plant(*changes, text=PADDED)) == codes
@@ -255,6 +257,7 @@ def test_only_what_another_thread_stored_is_lost(changes: tuple[tuple[str, str],
         (((BARRIER, "if (warp < 2) __syncthreads(); else " + BARRIER),), False),
         ((("(128) gemm", "(160) gemm"), ("acc[8][4] = {};", "acc[8][4] = {};\n  if (tid >= 128) return;")), False),
     ],
+    sample=2,
 )
 def test_all_threads_that_have_not_left_come_to_a_barrier(changes: tuple[tuple[str, str], ...], left: bool) -> None:
     assert bool(check_thread_order(plant(*changes, text=PADDED), {}).left) == left

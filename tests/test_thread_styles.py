@@ -174,6 +174,7 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
             ),
         ),
     ],
+    sample=4,
 )
 def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> None:
     text = plant(*edits, text=PADDED)

@@ -26,6 +26,7 @@ PACKED = VECTORS.replace("b[i] = (high << 16) | low;", "low |= high << 16;\n    
         (PLAIN, 2),
         (VECTORS, 2),
     ],
+    sample=2,
 )
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
@@ -59,7 +60,7 @@ MISTAKES = [
 ]
 
 
-@for_each(("text", "old", "new", "code", "line"), MISTAKES)
+@for_each(("text", "old", "new", "code", "line"), MISTAKES, sample=4)
 def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     assert old in text
     wrong = text.replace(old, new, 1)
@@ -164,6 +165,7 @@ def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:
         ("shr.s32 n, -16, 4; setp.eq.s32 p, n, -1; @p", True),
         ("@!p", True),
     ],
+    sample="verified",
 )
 def test_a_copy_under_a_predicate_is_one_of_an_inner_tile(guard: str, verified: bool) -> None:
     """An open predicate is a bound that the inner tiles meet."""

@@ -71,6 +71,7 @@ HALF_OF_B = ("make_map(encode, b, N, K, BN)", "make_map(encode, b, N, K, BN / 2)
         ],
         5,
     ),
+    sample=2,
 )
 def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> None:
     found = check_text(text)
@@ -104,6 +105,7 @@ HALVES = (
         (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES)), 24),
         (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES.replace("full[stage]", "full[stage + h]"))), 12),
     ],
+    sample=3,
 )
 def test_a_box_that_another_mbarrier_announces_may_be_the_next_stages(text: str, verified: int) -> None:
     """Half a tile to a stage, the stages as far apart: the second one does not fill the rest of the first."""

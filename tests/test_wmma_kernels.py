@@ -44,7 +44,7 @@ def judge(*changes: tuple[str, str], text: str = WMMA) -> ProductReport:
     return judge_known_products(plant(*changes, text=text), {}, (), {"gemm"})
 
 
-@for_each("kind", KINDS)
+@for_each("kind", KINDS, sample=2)
 def test_d_of_wmma_is_the_product(kind: str) -> None:
     changes = KINDS[kind]
     report = judge(text=TF32) if changes is None else judge(*changes)
@@ -76,6 +76,7 @@ def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, plac
         ((SUM, f"{EACH.format('fa[0]')}A[e];\n      {SUM}"), "known of this register"),
         ((SUM, f"fa[0].x[0] = A[threadIdx.x];\n      {SUM}"), "known of this register"),
     ],
+    sample=3,
 )
 def test_d_of_wmma_that_may_be_another_is_open(change: tuple[str, str], why: str) -> None:
     report = judge(change)
