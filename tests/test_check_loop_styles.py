@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import for_each
 from tests.checked import Checks, check_text, check_whole
 from tests.transfer_kernels import TMA, plant
@@ -76,6 +78,7 @@ TWO_GROUPS = (  # which add their sums
 )
 
 
+@pytest.mark.thorough
 def test_warpgroups_may_take_every_second_slice() -> None:
     assert list_codes((LOOP, OWN_K), *TWO_GROUPS, checks=check_whole) == []
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from lanescope.reader.code.findings import Pitfall
 from tests.cases import for_each
 from tests.checked import check_whole, list_findings, locate_findings, run_blocks
@@ -67,7 +69,7 @@ def find_mistakes(text: str) -> Sequence[Pitfall]:
     return run_blocks(text).mistakes
 
 
-@for_each(("kernel", "old", "new", "code", "line"), MISTAKES, sample="code")
+@for_each(("kernel", "old", "new", "code", "line"), MISTAKES, sample=3)
 def test_a_wrong_row_or_column_is_found(kernel: str, old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=kernel)
     places = dict(locate_findings(text, find_mistakes(text)))
@@ -132,6 +134,7 @@ def test_d_may_go_through_shared_memory() -> None:
     assert code == "result_misplaced" and STAGE_READ[:9] in line
 
 
+@pytest.mark.thorough
 def test_arrays_of_a_fixed_size_are_no_dynamic_shared_memory() -> None:
     """A launch of a kernel with only such arrays, `extern` or not, gives no bytes; a wrong column is still found."""
     dynamic = KERNEL[KERNEL.index("  extern __shared__") : KERNEL.index("  int tiles")]
@@ -163,6 +166,7 @@ def test_a_product_that_is_right_is_not_open() -> None:
     assert not run_blocks(THROUGH_SHARED).open
 
 
+@pytest.mark.thorough
 def test_a_ring_may_have_to_be_filled_an_even_number_of_times() -> None:
     """Every tile begins with the first phase again: with 12 slices of K in 4 stages the last wait would never end."""
     again = plant(("  int lane", "  wait(&full[0], 1);\n  int lane"), text=KERNEL)

@@ -17,6 +17,7 @@ from lanescope.app.check.running import SourceReport, merge_reports
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_workbench
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
+from tests.sample import take_rows
 
 HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
 MAPS = MAP.replace("gmem_a", "A") + MAP.replace("gmem_a", "B").replace("tma_a", "tma_b").replace("box", "box_b")
@@ -163,7 +164,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
-    ("name", "reads"), [("wgmma_tma_k_major", 16), ("wgmma_mn_major_b", 8), ("wgmma_fp8_a_registers", 8)]
+    ("name", "reads"), take_rows([("wgmma_tma_k_major", 16), ("wgmma_mn_major_b", 8), ("wgmma_fp8_a_registers", 8)], 2)
 )
 def test_our_own_kernels_are_verified_through_their_headers(
     monkeypatch: pytest.MonkeyPatch, name: str, reads: int

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.checked import check_text
 from tests.transfer_kernels import EPILOGUE, HELPERS, KERNEL, plant
 
@@ -67,6 +69,7 @@ def test_a_map_of_the_other_kernel_is_a_mistake_of_the_kernel_that_is_given_it()
     assert codes and codes.isdisjoint({"fragment_mismatch"})
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_nothing_launches_has_no_verdict_if_several_maps_may_fill_its_tiles() -> None:
     alone = re.sub(r"  repeat\(\[&\] \{ gemm<<<.*\n", "", TWO)
     report = check_text(alone)
@@ -139,6 +142,7 @@ PANELS = plant(
 ).replace("t * BK,", "t * BK / 64,")
 
 
+@pytest.mark.thorough
 def test_a_loop_over_panels_multiplies_the_slices_of_one_turn() -> None:
     report = check_text(PANELS)
     assert (report.findings, report.unverified, report.steps) == ((), (), 2 * READS)

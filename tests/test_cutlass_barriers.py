@@ -6,6 +6,8 @@ that copies and two that multiply, one a barrier for copies and one for tcgen05.
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.reader.threads.kernels import BARRIERS, run_kernels
 from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.language.types import SizedType
@@ -232,6 +234,7 @@ def test_a_store_that_waits_has_no_mistake() -> None:
     assert find_lines(STORING) == []
 
 
+@pytest.mark.thorough
 def test_a_part_of_a_tile_may_be_stored_while_another_is_read() -> None:
     """Which part is not followed: copies of parts are not compared with the TMA store before."""
     parts = STORING.replace(TURN, "").replace("mine.partition_D(sC)", "mine.partition_D(sC)(_, turn, _)")
@@ -251,6 +254,7 @@ def test_a_stage_may_be_read_by_a_pointer_of_its_own() -> None:
     assert stages.find_unread() is None
 
 
+@pytest.mark.thorough
 def test_a_warp_may_multiply_the_rows_that_it_has_stored() -> None:
     """copy(make_tiled_copy_A(…), …), gemm: each warp of wgmma may read its own rows of A, without a barrier."""
     wait = "    Full::wait(&s.full[read.index()], read.phase());\n"
@@ -280,6 +284,7 @@ def test_a_sum_that_is_added_to_another_one_may_begin_again(promotion: str, code
     assert [code for code, _ in find_lines(text)] == codes
 
 
+@pytest.mark.thorough
 def test_b_that_is_half_as_long_as_a_may_be_multiplied_twice() -> None:
     """A is [high | low], two parts of a number each."""
     twice = RING.replace("tBgB(_, next)", "tBgB(_, next % (tiles / 2))")

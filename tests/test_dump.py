@@ -143,7 +143,7 @@ STORED = [
 ]
 
 
-@for_each("spec", STORED, ids=str)
+@for_each("spec", STORED, ids=str, sample=10)
 def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     """The layout that is found puts every element where it was stored, and the verifier's repair reads it all."""
     told = examine_stored(spec, word_of(0x8000, 32, 48, 0, "64B"), origin=(0, 16), size=48 << 10)

@@ -24,7 +24,7 @@ def read_device_output(run: KernelRun, buffer: str) -> np.ndarray:
     return np.load(io.BytesIO(read_archive()[f"{run.name}/{buffer}.npy"]))
 
 
-@for_each("name", take_sample(list(RUNS), 5))
+@for_each("name", take_sample(list(RUNS), 5), sample=3)
 def test_outputs_equal_the_devices(name: str) -> None:
     run = RUNS[name]
     expected = {key: read_device_output(run, key) for key, one in run.buffers.items() if one.output}
@@ -42,7 +42,9 @@ ORDERED = ("ring-0", "multicast-0", "attention-0", "store-0", "triton-specialize
 
 
 @for_each(
-    ("name", "seed"), [(name, seed) for n, name in enumerate(ORDERED) for seed in (0, 4) if FULL or n % 8 == seed]
+    ("name", "seed"),
+    [(name, seed) for n, name in enumerate(ORDERED) for seed in (0, 4) if FULL or n % 8 == seed],
+    sample=1,
 )
 def test_every_order_of_warps_comes_to_the_same(name: str, seed: int) -> None:
     """One thread releases a stage for its warpgroup behind its own wgmma.wait_group."""

@@ -183,7 +183,7 @@ def list_names() -> list[str]:
     return sorted({get_name(case[0]) for case in read_evidence()[0]})
 
 
-@for_each("name", list_names())
+@for_each("name", list_names(), sample=14)
 def test_results_equal_the_devices(name: str) -> None:
     cases, inputs, results = read_evidence()
     by_values: dict[int, list[int]] = defaultdict(list)

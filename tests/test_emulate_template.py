@@ -25,7 +25,7 @@ def classify_argument(value: Any, launch: Launch) -> str:
     return "address of a map" if value.startswith("&") else "map" if value in launch.maps else "buffer"
 
 
-@for_each("source", sorted({run.source for run in (*list_runs(), *list_hanging_runs())}))
+@for_each("source", sorted({run.source for run in (*list_runs(), *list_hanging_runs())}), sample=6)
 def test_arguments_are_what_the_launches_of_a_device_gave(source: str) -> None:
     """nvcc's and Triton's kernels: pointers, sizes, maps by value and by address, scratch pointers of 0."""
     run = next(one for one in list_runs() if one.source == source)

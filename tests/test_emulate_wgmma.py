@@ -85,7 +85,7 @@ TYPES = (
 SCHEDULES = (Schedule(), Schedule(by_warp=True), Schedule(late=True), Schedule(by_warp=True, late=True))
 
 
-@for_each("schedule", SCHEDULES, ids=str)
+@for_each("schedule", SCHEDULES, ids=str, sample=2)
 def test_products_from_shared_memory_and_from_registers(schedule: Schedule) -> None:
     rng = np.random.default_rng(4)
     for name in TYPES if FULL or schedule == SCHEDULES[0] else [TYPES[2 * SCHEDULES.index(schedule)]]:

@@ -26,7 +26,7 @@ from tests.client import Client
 from tests.sample import is_chosen
 
 
-@for_each("slug", guide.list_slugs())
+@for_each("slug", guide.list_slugs(), sample=20)
 def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str], bool], slug: str) -> None:
     page = client.get(f"/guide/{slug}")
     assert page.status_code == 200 and "@figure" not in page.text and "FIGURE-" not in page.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
@@ -322,7 +324,7 @@ def test_m_n_and_k_may_be_numbers_of_the_launch(grid: str, sizes: str, codes: li
     assert [one.code for one in check_whole(plant(LAST, text=TILED) + host).findings] == codes
 
 
-@for_each(("text", "change", "code", "place"), take_sample(list(WRONG.values()), 4))
+@for_each(("text", "change", "code", "place"), take_sample(list(WRONG.values()), 4), sample=2)
 def test_a_sum_of_too_little_is_found(text: str, change: tuple[str, str], code: str, place: str) -> None:
     assert list_wrong(plant(change, text=text)) == [(code, place)]
 
@@ -380,7 +382,7 @@ def test_a_sum_that_may_be_meant_is_open(changes: tuple[tuple[str, str], ...]) -
     assert list_wrong(plant(*changes, text=TILED)) == []
 
 
-@for_each(("place", "found"), [("As + BM", []), ("As - BN", ["store_outside"])])
+@for_each(("place", "found"), [("As + BM", []), ("As - BN", ["store_outside"])], sample=2)
 def test_a_store_before_dynamic_shared_memory_is_found(place: str, found: list[str]) -> None:
     arrays = ("__shared__ half As[BM * PITCH]", "extern __shared__ half As[]")
     text = plant(arrays, ("__shared__ half Bs[BN", f"half* Bs = ({place}"), ("PITCH];", "PITCH);"), text=TILED)
@@ -391,11 +393,13 @@ def test_another_kernel_that_is_launched_beside_may_add_the_rest() -> None:
     assert check_whole(plant(LAST, text=TILED) + SECOND).findings == ()
 
 
+@pytest.mark.thorough
 def test_a_kernel_elsewhere_that_adds_to_an_array_may_add_the_rest() -> None:
     rest = "__global__ void rest(float* C) { C[threadIdx.x] += 1; }\n"
     assert list_wrong(plant(LAST, text=TILED)) and not list_wrong(plant(LAST, text=TILED) + rest)
 
 
+@pytest.mark.thorough
 def test_elements_that_are_combined_with_computed_ones_are_open() -> None:
     sums = (
         "  __shared__ float sums[128];\n  sums[threadIdx.x] = float(A[threadIdx.x * K]) + float(A[threadIdx.x]);\n"
@@ -406,12 +410,13 @@ def test_elements_that_are_combined_with_computed_ones_are_open() -> None:
     assert not wrong and "combined with elements of an array" in open_.message
 
 
+@pytest.mark.thorough
 def test_the_rows_of_a_matrix_of_unknown_size_may_be_padding() -> None:
     half = plant(("i < 64 * 8", "i < 32 * 8"), text=GROUPS)
     assert list_wrong(half.replace("int M, int N, int K", "int N, int K")) == []
 
 
-@for_each(("given", "needed"), [("0, 1", "0"), ("1, 0", "0")])
+@for_each(("given", "needed"), [("0, 1", "0"), ("1, 0", "0")], sample=1)
 def test_a_transpose_immediate_is_wrong_if_the_other_one_gives_the_product(given: str, needed: str) -> None:
     text = plant(("1, 1, 1, 0, 0;", f"1, 1, 1, {given};"), text=GROUPS)
     (found,) = judge_known_products(text, {}, (), set(), {"gemm"})[0]

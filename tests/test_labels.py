@@ -99,7 +99,7 @@ def read_alert(page: str) -> str:
     return ""
 
 
-@for_each("address", PAGES)
+@for_each("address", PAGES, sample=8)
 def test_an_error_begins_with_the_label_of_its_field(client: Client, address: str) -> None:
     labels = LabelParser(client.get(address).text).found
     tried = 0

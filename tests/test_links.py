@@ -88,7 +88,7 @@ def parse_query(address: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-@for_each("link", LINKS)
+@for_each("link", LINKS, sample=20)
 def test_an_old_link_opens_with_its_state(app: Any, link: str) -> None:
     landed, answer = open_link(app, link)
     assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == find_media_type(landed), (

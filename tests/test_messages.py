@@ -114,6 +114,7 @@ def compile_cute(rows: Sequence[MessageRow]) -> dict[tuple[str, str], str]:
     return said
 
 
+@pytest.mark.thorough
 @needs_headers
 def test_cutes_headers_say_it_of_the_program_and_not_of_the_changed_one() -> None:
     rows = take_sample(CUTE_ROWS, 4)

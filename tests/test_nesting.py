@@ -88,7 +88,7 @@ def generate_texts(most: int) -> Iterator[tuple[str, str]]:
                 yield f"{name} × {depth}", text
 
 
-@for_each("name", SHAPES)
+@for_each("name", SHAPES, sample=10)
 def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
     depths = [depth for depth in DEPTHS if len(SHAPES[name](depth)) <= reader.LONGEST]
     for depth in depths if FULL else depths[-1:] if is_chosen(name, 12) else depths[1:2]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.reader.code.running.run_records import MOST_SKIPPED, SkippedCode, find_last_skipped
 from tests.cases import for_each
 from tests.checked import check_text, list_codes, list_findings
 from tests.transfer_kernels import STORES, TMA, plant
 
 
-@for_each("text", [TMA, STORES], ids=["tma", "stores"])
+@for_each("text", [TMA, STORES], ids=["tma", "stores"], sample=1)
 def test_a_right_kernel_is_clean(text: str) -> None:
     assert not list_findings(text)
 
@@ -27,7 +29,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
 ]
 
 
-@for_each(("text", "old", "new", "code", "line"), MISTAKES, sample="code")
+@for_each(("text", "old", "new", "code", "line"), MISTAKES, sample=6)
 def test_a_planted_mistake_stands_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     found = list_findings(plant((old, new), text=text))
     assert {one for one, _ in found} == {code}
@@ -42,6 +44,7 @@ def test_exchanged_descriptors_of_tiles_that_do_not_fit_are_found() -> None:
 # what makes a mistake open --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_call_without_code_may_be_what_is_missing() -> None:
     assert not list_findings(plant(("    warpgroup_arrive();\n", "    prepare_registers();\n")))
     assert not list_findings(plant(("    warpgroup_wait<0>();\n", "    finish_group();\n")))
@@ -254,6 +257,7 @@ def test_a_named_barrier_or_a_wait_of_a_library_is_one() -> None:
     assert not list_findings(library)
 
 
+@pytest.mark.thorough
 def test_two_barriers_each_with_its_own_bytes() -> None:
     """A's copy on one barrier and B's on another: each is compared with its own."""
     two = plant(
@@ -270,6 +274,7 @@ def test_two_barriers_each_with_its_own_bytes() -> None:
     assert [code for code, _ in list_findings(two.replace("BN * BK * 2", "BN * BK"))] == ["expect_tx_bytes"]
 
 
+@pytest.mark.thorough
 def test_a_multicast_copy_brings_bytes_to_others() -> None:
     text = plant(("* sizeof(bf16));\n      tma", "* sizeof(bf16) * 2);\n      tma"))
     assert [code for code, _ in list_findings(text)] == ["expect_tx_bytes"]

@@ -205,7 +205,7 @@ PINS = ("1", "0..", ":", "d:", "x:0,0", "d:0", "d:0,0,0", "d:-1,0", "d:99999,0",
 OPEN = [i for i in {i.family: i for i in catalog.instructions()}.values() if i.family.issue]  # left to a descriptor
 
 
-@for_each("form", ["json", "svg", "txt", "tex", "cu", "md"])
+@for_each("form", ["json", "svg", "txt", "tex", "cu", "md"], sample=3)
 def test_a_pin_that_is_none_is_refused_by_every_form(form: str) -> None:
     app = create_app()
     for found in (MMA, *OPEN[: choose_count(3, 1)]):

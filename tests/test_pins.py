@@ -60,6 +60,7 @@ def read_answer(client: Client, path: str) -> str:
         (f"{PAIR}&tile=512x256x64&find=A[400][17]", "A[400][17] is in the shared memory of CTA 1"),
         (f"{PAIR}&tile=512x256x64&pin=tmem:44,456", "D[300][200] is in lane 44, column 456 of CTA 0"),
     ],
+    sample=8,
 )
 def test_a_pinned_cell_says_what_it_holds(client: Client, path: str, said: str) -> None:
     assert said in read_answer(client, path.replace("<", "%3C").replace(">", "%3E"))

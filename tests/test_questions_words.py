@@ -141,6 +141,7 @@ def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> No
         ("CUDA error: unspecified launch failure", "/guide/capture#if-the-kernel-faults"),
         ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/messages/cute-gmma-mn-stride"),
     ],
+    sample=12,
 )
 def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) -> None:
     reading = read(text)
@@ -192,6 +193,7 @@ def test_a_load_or_store_of_shared_memory_leads_to_its_bank_conflicts(text: str,
         ("which lane does elect.sync elect", "/guide/elect-one"),
         ("create_tma_multicast_mask", "/guide/multicast"),
     ],
+    sample=12,
 )
 def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -> None:
     assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
@@ -245,6 +247,7 @@ def test_a_word_may_name_its_kind_after_it() -> None:
         ("half the output is zero", "/guide/debugging"),
         ("print_latex(tiled_mma)", "/diagram"),
     ],
+    sample=12,
 )
 def test_a_task_opens_its_tool_and_a_question_its_text(client: Client, text: str, page: str) -> None:
     assert read(text).link == page and client.get(page).status_code == 200

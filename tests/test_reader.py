@@ -322,7 +322,7 @@ def read_text(text: str) -> dict[str, object]:
     return json.loads(encode_json(text_meanings.read_text(text)))  # type: ignore[no-any-return]
 
 
-@for_each("entry", reader_corpus.load_entries(), ids=lambda e: f"{e.file}: {e.title}")
+@for_each("entry", reader_corpus.load_entries(), ids=lambda e: f"{e.file}: {e.title}", sample=120)
 def test_a_text_of_the_corpus(entry: reader_corpus.CorpusEntry) -> None:
     answer = read_text(entry.text)
     assert reader_corpus.find_wrong_facts(entry, answer) == []

@@ -174,7 +174,7 @@ PIECES = (  # beginnings, ends and middles of what each recogniser looks for
 )
 
 
-@for_each("name", NOTHING)
+@for_each("name", NOTHING, sample=24)
 def test_what_is_none_of_these_is_unknown(name: str) -> None:
     told = text_meanings.read_text(NOTHING[name])
     assert told.kind == "unknown", (told.kind, told.title)
@@ -214,7 +214,7 @@ RUNS = (
 )
 
 
-@for_each("text", take_sample(RUNS, 6), ids=lambda text: text[:12].split("\n")[0])
+@for_each("text", take_sample(RUNS, 6), ids=lambda text: text[:12].split("\n")[0], sample=2)
 def test_a_long_run_is_read_by_the_reader_and_the_workbench(text: str) -> None:
     assert not {one.kind for one in reader.recognise_text(text).found} & {"tiled_mma", "tiled_copy", "descriptor"}
     assert build_workbench(text).verdict == "unknown"
@@ -229,7 +229,7 @@ def test_a_text_that_is_asked_for_often_stays_readable() -> None:
         assert [one.kind for one in reader.recognise_text(text).found] == first
 
 
-@for_each("piece", PIECES)
+@for_each("piece", PIECES, sample=16)
 def test_no_shape_of_text_goes_round_for_ever(piece: str) -> None:
     """A text that hangs or raises is the failure; what it is called does not matter."""
     long = choose_count(reader.LONGEST, reader.LONGEST // 32)

@@ -131,6 +131,7 @@ def test_long_numbers_reach_the_reader_that_names_the_field(client: Client) -> N
         ("gpu/runs", "a_from"),
         ("gpu/runs", "instruction"),
     ],
+    sample=10,
 )
 def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, field: str) -> None:
     """Values that are false to Python are no value: the default stands only where the key is left out."""

@@ -23,7 +23,7 @@ from tests.workbench_cases import CASES
 repair_kernel = cache(partial(build_workbench, repair=True))
 
 
-@for_each("kernel", KERNELS, ids=str)
+@for_each("kernel", KERNELS, ids=str, sample=8)
 def test_the_guilty_literal_is_found_where_it_stands(kernel: GuiltyKernel) -> None:
     bench = repair_kernel(kernel.text)
     a = bench.operands[0]

@@ -65,7 +65,7 @@ def test_every_command_runs(command: str) -> None:
     assert done.exit_code == 0 and done.output.strip(), (done.output, done.exception)
 
 
-@for_each(("link", "command", "figures"), SHOWN, ids=[link or command for link, command, _ in SHOWN])
+@for_each(("link", "command", "figures"), SHOWN, ids=[link or command for link, command, _ in SHOWN], sample=12)
 def test_what_is_shown_is_what_the_note_states(client: Client, link: str, command: str, figures: str) -> None:
     if link:
         html = re.sub(r"<(script|style)\b.*?</\1>", " ", client.get(link).text, flags=re.S)

@@ -25,7 +25,7 @@ B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
 STORED = (("64", "none"), ("64", "32B"), ("16", "128B"), ("40", "64B"))
 
 
-@for_each(("bits", "stored"), take_sample([*product(ELEMENT_BITS, STORED)], 9))
+@for_each(("bits", "stored"), take_sample([*product(ELEMENT_BITS, STORED)], 9), sample=4)
 def test_the_descriptor_of_every_k_step_verifies(client: Client, bits: int, stored: tuple[str, str]) -> None:
     rows, swizzle = stored
     page = client.get(f"/smem?element_bits={bits}&swizzle={swizzle}&mn=80&k={2048 // bits}&rows={rows}&base=2048")

@@ -132,6 +132,7 @@ def test_refusals_stand_beside_their_field(client: Client, given: dict[str, Any]
         ("mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", {"a": "i / 3.0", "c": "i"}),
         ("mma.m8n8k4.row.col.f64.f64.f64.f64", {"a": "i / 3.0", "b": "0.1"}),
     ],
+    sample=4,
 )
 def test_every_kind_of_mma_takes_them(client: Client, ptx: str, given: dict[str, str]) -> None:
     place = {name: value for name, value in given.items() if name == "product"}

@@ -42,7 +42,7 @@ def test_every_target_has_one_architecture() -> None:
 
 
 @PTXAS
-@for_each("target", take_sample(TARGETS, 10))
+@for_each("target", take_sample(TARGETS, 10), sample=4)
 def test_ptxas_knows_a_target_since_its_release_and_allows_a_block_as_much_shared_memory(target: str) -> None:
     """Without `a` a block declares 48 KB; with it as much as it may opt in to, and on sm_107a 227 KB."""
     row = get_architecture(target)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from lanescope.workbench.products.result_origins import OriginReport
 from tests.cases import for_each
 from tests.checked import check_whole, locate_findings, run_blocks
@@ -24,6 +26,7 @@ HALF = HALF.replace("    for (int i = 0", "    if (threadIdx.x % 32 < 16) for (i
 )  # M = 64: 16 rows for each warp
 
 
+@pytest.mark.thorough
 def test_the_lanes_of_64_rows_are_followed() -> None:
     report = run_blocks(HALF)
     assert (report.mistakes, report.open) == ((), ())
@@ -44,6 +47,7 @@ IN_TURN = IN_TURN.replace("ROW", "const int row = (blockIdx.y * 2 + tile) * 128"
 IN_TURN = IN_TURN.replace("  __syncthreads();\n  if (warp == 0)\n", "  __syncthreads();\n  }\n  if (warp == 0)\n")
 
 
+@pytest.mark.thorough
 def test_tiles_take_turns_in_the_same_columns() -> None:
     report = run_blocks(IN_TURN)
     assert (report.mistakes, report.open) == ((), ())
@@ -110,6 +114,7 @@ def test_exchanged_operands_of_square_tiles_are_found() -> None:
     assert [one.code for one in report.mistakes] == ["operands_exchanged"]
 
 
+@pytest.mark.thorough
 def test_copied_scale_factors_leave_the_rest_of_d_to_check() -> None:
     copy = 'asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :: "r"(d + BN), "l"(describe(sB)));'
     text = plant(("      for (int k = 0; k < BK", f"      {copy}\n      for (int k = 0; k < BK"), text=BY_TMA)

@@ -4,6 +4,8 @@ allocated. PTX ISA 9.1, 9.7.16.6 and 9.7.16.7.
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import locate_findings
@@ -64,6 +66,7 @@ def test_an_open_address_is_left_open() -> None:
     assert find_lines(plant((LOAD, LOAD.replace("n % 2", "(C[0] > 0)")), text=TILES)) == []
 
 
+@pytest.mark.thorough
 def test_an_accumulator_may_go_on_within_a_tile() -> None:
     """A loop that takes no tiles of other blocks may read a sum and add to it."""
     chunks = TILES.replace("tile = blockIdx.x", "tile = 0").replace("tile += gridDim.x", "++tile")

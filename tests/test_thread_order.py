@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
@@ -62,7 +64,7 @@ def list_found(text: str) -> list[tuple[str, str]]:
     return [(m.code, text[text.rfind("\n", 0, m.span[0]) + 1 :].split("\n")[0].strip()) for m in report.mistakes]
 
 
-@for_each("text", [PADDED, SWIZZLED, STAGED])
+@for_each("text", [PADDED, SWIZZLED, STAGED], sample=2)
 def test_right_kernels_are_followed(text: str) -> None:
     report = check_thread_order(text, {})
     assert (report.mistakes, report.left) == ((), frozenset())
@@ -220,6 +222,7 @@ def test_warps_that_multiply_the_same_fragments(old: str, new: str) -> None:
     assert text.count("\n", 0, finding.span[0]) == text.count("\n", 0, text.index("int warp_m"))
 
 
+@pytest.mark.thorough
 def test_a_part_of_the_tile_that_no_warp_reads() -> None:
     """Warps 2 and 3 multiply the rows of 0 and 1 again; rows 32 to 63 are loaded for nothing."""
     text = PADDED.replace("warp * 16 + lane % 16", "warp % 2 * 16 + lane % 16")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
@@ -235,6 +237,7 @@ def test_a_constant_is_that_of_the_namespace_of_the_kernel() -> None:
     assert (report.findings, report.verified) == ([], 4)
 
 
+@pytest.mark.thorough
 def test_a_qualified_name_is_that_of_the_namespace() -> None:
     """Kernels, classes and functions of one name, launched from outside; the mistake is that of one of them."""
     own = plant(
@@ -398,6 +401,7 @@ def test_a_table_gives_a_number_for_each_code(index: str, verified: int) -> None
         "dim3 grid(N / 64), block; block.x = 64; block.x *= 2; gemm<<<grid, block>>>(A, B, C, M, N, K);",
         "auto kernel = M > 64 ? &gemm : &other; kernel<<<N / 64, 128>>>(A, B, C, M, N, K);",
     ],
+    sample=1,
 )
 def test_a_launch_gives_the_threads(launch: str) -> None:
     parameters = "const half* A, const half* B, float* C, int M, int N, int K"

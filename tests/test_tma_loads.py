@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lanescope.workbench import Workbench, build_workbench
 from tests.cases import for_each
 from tests.checked import check_text, get_codes
@@ -124,6 +126,7 @@ def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
     )  # a person says where the rest lies
 
 
+@pytest.mark.thorough
 def test_panels_lie_where_the_calls_put_them() -> None:
     """tile_types: two panels of K, a call each. The code's own step over a panel is right where the loads agree."""
     straight = read_kernel("tile_types", ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"))

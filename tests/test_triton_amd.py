@@ -161,7 +161,7 @@ REFUSED = {
 }
 
 
-@for_each("text", PRINTED)
+@for_each("text", PRINTED, sample=5)
 def test_a_text_is_the_layout_that_tritons_parser_makes(judged: dict[str, Any], text: str) -> None:
     found = triton_layout(text, (64,) if "slice" in text else (64, 64))
     bases = found.linear.list_bases()

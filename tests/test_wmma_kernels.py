@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.products.known_products import ProductReport, judge_known_products
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
@@ -83,6 +85,7 @@ def test_d_of_wmma_that_may_be_another_is_open(change: tuple[str, str], why: str
     assert not report.mistakes and [why in one.message for one in report.open] == [True]
 
 
+@pytest.mark.thorough
 def test_tiles_of_tf32_are_verified() -> None:
     assert not (report := check_text(TF32)).findings and [kernel.gap for kernel in report.kernels] == [""]
     assert [code for code, _ in list_findings(plant(("wc + i * 16], LDB", "wc + i * 16], LDA"), text=TF32))] == [

@@ -324,6 +324,7 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
         (f"/i/{WIDE}/d.pdf?cell=40", "label"),
         ("/smem.png?mn=896&k=128&scale=2", "scale"),
     ],
+    sample=2,
 )
 def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field: str) -> None:
     answer = asgi.run_coroutine(send_request(app, "GET", address))

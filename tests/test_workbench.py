@@ -17,7 +17,7 @@ from tests.sample import choose_count, is_chosen
 from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verdicts
 
 
-@for_each("case", [case for case in CASES if is_chosen(case.title, 4)], ids=str)
+@for_each("case", [case for case in CASES if is_chosen(case.title, 4)], ids=str, sample=10)
 def test_every_step_of_a_text(case: WorkbenchCase) -> None:
     """A quarter of the texts, all of them in a full run."""
     made = build_workbench(case.text)
