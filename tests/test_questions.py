@@ -260,3 +260,66 @@ def test_code_is_no_question(code: str) -> None:
 )
 def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
     assert read(text).link == f"/i/{BF16}?{link}"
+
+
+# several parts of one place ------------------------------------------------------------------------------------------
+
+
+@for_each(
+    ("text", "answer"),
+    [
+        # PTX ISA 9.7.14.5.8: lane 10 is group 2, column 2 · 2 + i of rows 2 and 10; lane 20 has a5 = A[5][9].
+        ("lane 10 column 4 of D of mma.m16n8k16 bf16", "D[2][4] is in lane 10, register R0; D[10][4] is in lane 10,"),
+        ("D row 10 thread 10 register 3 of mma.m16n8k16 bf16", "D[10][5] is in lane 10, register R3."),
+        ("bit 16 of R1 of lane 3 of A of mma.m16n8k16 bf16", "A[8][7] is in lane 3, register R1, bits 31:16."),
+        ("does lane 20 hold A[5][9] of mma.m16n8k16 bf16", "A[5][9] is in lane 20, register R2, bits 31:16."),
+        ("does lane 3 hold A[5][9] of mma.m16n8k16 bf16", "Nothing of A[5][9] is in lane 3."),
+        ("lane=20 row=5 col=9 of A of mma.m16n8k16 bf16", "A[5][9] is in lane 20, register R2, bits 31:16."),
+        ("T3 V1 of D of mma.m16n8k16 bf16", "D: R1 D[0][7]."),
+        ("column 3 and row 6 of D of mma.m16n8k16 bf16", "D[6][3] is in lane 25, register R1."),
+        ("lane 10 column 3 of D of tcgen05.mma m64n64k16", "D[10][3] is in half 0: lane 10, column 3."),
+        ("matrix 1 of lane 10 of ldmatrix.x4", "data: R1 matrix 1[2][4] matrix 1[2][5]."),
+        ("SFA[5][0] lane 3 of mma.m16n8k64 mxf4", "Nothing of SFA[5][0] is in lane 3."),
+        ("B[5][9] with the 128B swizzle", "B is K × N: the page writes its element [n][k]."),
+    ],
+)
+def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> None:
+    reading = read(text)
+    assert reading.kind != "unknown" and any(answer in notice for notice in reading.notices), reading
+
+
+@for_each(
+    ("text", "reason"),
+    [
+        ("rows 0-7 of D of mma.m16n8k16 bf16", "‘rows 0-7’ is not read"),
+        ("element 7 of lane 10 of mma.m16n8k16 bf16", "‘element 7’ is not read"),
+        ("lane 3 stage 2 of wgmma m64n64k16 f16", "‘stage 2’ is not read"),
+        ("mma.m16n8k16 bf16 (5,9)", "‘(5,9)’ is not read"),
+        ("A[5][9] of k block 2 of mma.m16n8k16 bf16", "‘block 2’ is not read"),
+        ("A[6][3] of D of mma.m16n8k16 bf16", "names A and D"),
+        ("lanes 3 and 4 row 5 of A of mma.m16n8k16 bf16", "more places than a page compares"),
+        ("lane 10 column 3 of tcgen05.ld.16x64b.x2", "may be of tensor memory"),
+        ("lane 10 bits 63:48 of mma.m16n8k16 bf16", "no bit 63"),
+        ("lane 40 column 3 of D of mma.m16n8k16 bf16", "no lane 40"),
+        ("row 70 of D of tcgen05.mma m64n64k16 in tensor memory", "Row 70 is outside 0–63"),
+        ("lane 3 C(7,5) of TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1", "C[7][5], lane 3 are several places"),
+    ],
+)
+def test_a_part_that_is_not_read_is_named(text: str, reason: str) -> None:
+    reading = read(text)
+    assert reading.kind == "unknown" and reason in reading.notices[0], reading
+    assert not text_meanings.find_certain_link(text)
+
+
+def test_the_parts_of_a_place_select_what_the_maps_select() -> None:
+    draw = random.Random(9)
+    held = [i for i in catalog.instructions() if {"a", "d"} <= set(i.operands) and not i.family.elsewhere]
+    for form in draw.sample([i for i in held if len(i.operands["d"].axes) == 2 and not i.family.issue], 30):
+        op = form.operands["d"]
+        thread, value = draw.randrange(op.threads), draw.randrange(op.values)
+        row, register = int(op.coords["row"][thread, value]), op.register_of(value)[0]
+        parts = draw.sample([f"row {row}", f"thread {thread}", f"register {register}"], 3)
+        reading = read(f"{' '.join(parts)} of D of {form.ptx}")
+        holders = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
+        alike = [v for v in range(op.values) if op.register_of(v)[0] == register and op.coords["row"][thread, v] == row]
+        assert sorted(holders) == [(thread, v) for v in alike], form.ptx

@@ -18,6 +18,7 @@ MOST_TOGETHER = 2  # places that a page can compare
 _JOIN = re.compile(r"\s*(?:;|\bvs\.?(?=\s)|\band\b(?!\s*col)|\bversus\b)\s*", re.I)
 _SEVERAL = re.compile(r"\b(lane|thread|row|column|col)s\s+(\d+)\s*,?\s*(?:and|vs\.?|versus)\s+(\d+)\b", re.I)
 _VALUE = r"([a-d]\[?\d{1,9}\]?|r\d{1,9})"
+_COL_AND_ROW = re.compile(r"\bcol(?:umn)?\s+(\d+)\s+and\s+row\s+(\d+)\b", re.I)  # one element
 _SHARED = re.compile(  # c[2] and c[3] of lane 5
     rf"\b{_VALUE}\s+(?:and|vs\.?)\s+{_VALUE}\s+of\s+((?:warp\s*\d+\s*,?\s*)?(?:lane|thread)\s*\d+|[tl]\d+)\b", re.I
 )
@@ -80,10 +81,14 @@ _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlaces:
-    """The places that a sentence names, and the rest of the sentence."""
+    """The places that a sentence names, and the rest of the sentence.
+
+    narrowing: other places beside a place, which select a part of it: `row 3` of `lane 13 row 3`.
+    """
 
     places: tuple[SoughtPlace, ...]
     rest: str
+    narrowing: tuple[SoughtPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +154,40 @@ def search_places(text: str, matrices: Iterable[str]) -> FoundPlaces | None:
     parts = _split(text)
     joined = [found for part in parts if (found := _search(part, grammar, joined=True))] if len(parts) > 1 else []
     if len(joined) == len(parts) > 1:
-        return FoundPlaces(tuple(_share_matrix([place for place, _ in joined])), " ".join(rest for _, rest in joined))
+        places = tuple(_share_matrix([place for place, _ in joined]))
+        return FoundPlaces(places, *_search_narrowing(" ".join(rest for _, rest in joined), grammar))
     found = _search(text, grammar)
-    return FoundPlaces((found[0],), found[1]) if found else None
+    return FoundPlaces((found[0],), *_search_narrowing(found[1], grammar)) if found else None
+
+
+def search_details(text: str, matrices: Iterable[str]) -> FoundPlaces:
+    """Search a sentence without a place for details that only narrow one: a register, a value, bits, a matrix."""
+    grammar = _Grammar(tuple(sorted(matrices, key=len, reverse=True)))
+    rest, narrowing = _search_narrowing(text, grammar)
+    return FoundPlaces((), rest, narrowing)
+
+
+def _search_narrowing(text: str, grammar: _Grammar) -> tuple[str, tuple[SoughtPlace, ...]]:
+    """Find the places that a text names beside its first; return the rest of the text, and these."""
+    places: list[SoughtPlace] = []
+    while found := _search(text, grammar) or _find_detail(text, grammar):
+        places.append(found[0])
+        text = found[1]
+    return text, tuple(places)
+
+
+def _find_detail(text: str, grammar: _Grammar) -> tuple[SoughtPlace, str] | None:
+    """Find a register, a value, bits or a matrix that a text names without a thread or an element."""
+    for pattern in _compile_details(grammar):
+        if match := pattern.search(text):
+            rest = f"{text[: match.start()]} {text[match.end() :]}"
+            return _build_place(_get_groups(match)), " ".join(rest.split())
+    return None
 
 
 def _split(text: str) -> list[str]:
     """Split a text into the places that it joins: `lane 20 vs lane 21`, `lanes 20 and 21`."""
+    text = _COL_AND_ROW.sub(r"row \2 column \1", text)
     text = _SEVERAL.sub(lambda match: f"{match[1]} {match[2]} and {match[1]} {match[3]}", text.strip())
     text = _SHARED.sub(lambda match: f"{match[1]} of {match[3]} and {match[2]} of {match[3]}", text)
     return [part for part in _JOIN.split(text) if part]
@@ -207,8 +239,7 @@ def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPla
     )
     if place.coords and not place.matrix and (after := _TAIL.search(rest)):
         place, rest = replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
-    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]` is a question about the element
-    return place, holder[1] if holder and not place.line else rest
+    return place, rest
 
 
 @lru_cache(maxsize=256)
@@ -255,7 +286,7 @@ def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[Sou
         patterns = (others[-1], others[-2])
     for pattern in patterns:
         match = pattern.search(text)
-        if match and not ("matrix" in groups and "matrix" in pattern.groupindex):
+        if match and groups.keys().isdisjoint(_get_groups(match)):
             groups |= _get_groups(match)
             text = f"{text[: match.start()]} {text[match.end() :]}"
         elif not groups:
@@ -276,14 +307,28 @@ def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     patterns = (
         rf"{free}(?:(?P<unit>lane|thread|tid{unit})\s*(?:id|#|=)?\s*|(?P<short>{short}))(?P<thread>{_NUMBER})"
         r"(?:\s*:\s*(?P<value>\d{1,9}))?(?![\w\]]|\.\w)(?:'s)?",
-        rf"{free}(?:r|reg|register)\s*(?P<register>{number})",
-        rf"{free}value\s*(?P<value>{number})",
+        rf"{free}(?:r|reg|register)\s*=?\s*(?P<register>{number})",
+        rf"{free}(?:value\s*=?\s*|(?-i:V))(?P<value>{number})",
         rf"{free}(?!(?:a100|b[123]00)\b)(?P<matrix>[{letters}]|acc(?:umulator)?(?=\[))"
         r"(?P<value>\d{1,9}|\[\d{1,9}\])(?![\w\[]|\.\w)",
         rf"{free}(?P<matrix>{capital})(?![\w.:\[(])",
         rf"{free}warp\s*(?P<warp>{number}),?",
     )
     return tuple(re.compile(pattern, re.I) for pattern in patterns)
+
+
+@lru_cache(maxsize=256)
+def _compile_details(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
+    """Compile the patterns of what only narrows a place: bits, and a holder's parts without the holder."""
+    _, register, value, element, matrix, _ = _compile_holder(grammar)
+    parts = "|".join(re.sub(r"(\d+)$", r"\\s*\1", name) for name in grammar.names if name[-1].isdigit())
+    patterns = (
+        r"(?<![\w.])bits?\s*(?P<last>\d{1,3})(?:\s*(?:[:–-]|\.\.|to)\s*(?P<first>\d{1,3}))?(?!\w)",
+        r"(?<![\w.])byte\s*(?P<byte>\d{1,3})(?!\w)",
+        rf"(?<![\w.:%])(?P<matrix>{parts})(?![\w.:\[(])",
+    )
+    bits, byte, part = (re.compile(pattern, re.I) for pattern in patterns)
+    return (bits, byte, register, value, element, *([part] if parts else []), matrix)
 
 
 def _name_matrix(text: str) -> str:
@@ -312,5 +357,16 @@ def _build_place(groups: dict[str, str]) -> SoughtPlace:
         is_lane=unit in ("lane", "l"),
         unit="" if unit in ("lane", "thread", "tid", "l", "t") else unit,
         odd=odd.strip(),
+        bits=_parse_bits(groups),
         **{name: number[name] for name in ("index", "thread", "warp", "register", "value") if name in number},
     )
+
+
+def _parse_bits(groups: dict[str, str]) -> tuple[int, int] | None:
+    """Return the first and the last bit of a match, None if it names none."""
+    if "byte" in groups:
+        return 8 * int(groups["byte"]), 8 * int(groups["byte"]) + 7
+    if "last" not in groups:
+        return None
+    ends = (int(groups["last"]), int(groups.get("first", groups["last"])))
+    return min(ends), max(ends)

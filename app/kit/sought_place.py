@@ -14,8 +14,9 @@ class SoughtPlace:
 
     coords: (row, column). index: number of an element in an unspecified order. line: "row" or "col", and its number.
     thread: with `warp`, a lane of that warp. warp alone: all its lanes. is_lane: the thread was called a lane. unit:
-    what the holder was called, "" for lane and thread. register, value: of that thread. odd: text in the place of an
-    index that is not a number.
+    what the holder was called, "" for lane and thread. register, value: of that thread; without a thread they, and
+    bits, the first and last bit of a register, only narrow another place. odd: text in the place of an index that is
+    not a number.
     """
 
     matrix: str = ""
@@ -28,12 +29,18 @@ class SoughtPlace:
     unit: str = ""
     register: int | None = None
     value: int | None = None
+    bits: tuple[int, int] | None = None
     odd: str = ""
 
     @property
     def is_warp(self) -> bool:
         """Return whether the place is a whole warp."""
         return self.warp is not None and self.thread is None
+
+    @property
+    def is_detail(self) -> bool:
+        """Return whether the place is only a matrix, or a register, value or bit of no named thread."""
+        return (self.coords, self.index, self.line, self.thread, self.warp) == (None,) * 5
 
     @property
     def part(self) -> int | None:
@@ -55,6 +62,9 @@ class SoughtPlace:
             return f"{letter}[{self.index}]"
         if self.line:
             return f"{'row' if self.line[0] == 'row' else 'column'} {self.line[1]}{f' of {letter}' if letter else ''}"
+        return _format_bits(*self.bits) if self.bits else self._format_holder(letter)
+
+    def _format_holder(self, letter: str) -> str:
         what = f"{letter} of " if letter else ""
         if self.is_warp:
             return f"{what}warp {self.warp}"
@@ -62,8 +72,17 @@ class SoughtPlace:
             what = f"{letter} R{self.register} of ".lstrip()
         if self.value is not None:
             what = f"{self.letter or 'value '}{self.value} of "
+        if self.is_detail:
+            return what.removesuffix(" of ")
         warp = f"warp {self.warp} " if self.warp is not None else ""
         return f"{what}{warp}{'lane' if self.is_lane else 'thread'} {self.thread}"
+
+
+def _format_bits(first: int, last: int) -> str:
+    if first == last:
+        return f"bit {first}"
+    byte = f"byte {first // 8}, " if first % 8 == 0 and last == first + 7 else ""
+    return f"{byte}bits {last}:{first}"
 
 
 def check_whole(place: SoughtPlace, code: str, field: str) -> None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from lanescope import reader
 from lanescope.app.read import tensor_forms
 from lanescope.app.read.element_texts import ASKING, ElementQuestion
-from lanescope.names import forms, lookup, vocabulary
+from lanescope.names import forms, lookup, search, vocabulary
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 
 _A_SHARED = re.compile(r"_SS(?:_|$)")  # of a CUTLASS atom: A and B through descriptors
+_NUMBER = re.compile(r"[\[(][\d\s,;-]+[\])]|(?<![\w.])\d+(?![\w.])")  # of no word
 _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F16F16F32_TN, HMMA.16816.F32
 
 
@@ -39,6 +40,11 @@ def find_forms(rest: str) -> NamedForms:
     matches = forms.find_forms(" ".join(word for word in named.split() if word.lower().strip(",?'") not in ASKING))
     if matches.forms and matches.named and not any(re.search(r"\d|::", word) for word in matches.ignored):
         return NamedForms(matches.forms, matches.ignored)
+    return _find_long_name(named) or _find_bindings(named) or _find_core(named, matches)
+
+
+def _find_long_name(named: str) -> NamedForms | None:
+    """Find the forms of a name in a text that a recogniser takes: of an atom, or of SASS."""
     words = _list_words(named)
     for name in words:
         if len(name) < _SHORTEST or not re.search(r"\d", name):
@@ -49,7 +55,29 @@ def find_forms(rest: str) -> NamedForms:
                 unused = tuple(word for word in words if word != name)
                 found = tuple(catalog.find(ptx) for ptx in texts)
                 return NamedForms(found, unused, _A_SHARED.search(name) is not None)
-    return NamedForms(tensor_forms.find_bindings(named))
+    return None
+
+
+def _find_bindings(named: str) -> NamedForms | None:
+    """Find the forms of tcgen05.mma with the shape and types of a text; its other numbers are unused."""
+    bindings = tensor_forms.find_bindings(_NUMBER.sub(" ", named))
+    return NamedForms(bindings, tuple(_NUMBER.findall(named))) if bindings else None
+
+
+def _find_core(named: str, matches: forms.FormMatches) -> NamedForms:
+    """Find the forms that a text names beside words with numbers, or words of other forms."""
+    if matches.forms and matches.named:
+        return NamedForms(matches.forms, matches.ignored)
+    core = [word for word in named.split() if _is_of_name(word)]
+    matches = forms.find_forms(" ".join(core))
+    unused = tuple(word for word in _list_words(named) if word not in core)
+    return NamedForms(matches.forms, unused) if matches.named else NamedForms()
+
+
+def _is_of_name(word: str) -> bool:
+    """Return whether a word has a part that only names of instructions have: an opcode, a shape or a type."""
+    parts = re.split(r"[.,?]", word.lower())
+    return any(forms.is_opcode(part) or search.split_shape(part) or forms.list_types(part) for part in parts)
 
 
 def _list_words(text: str) -> list[str]:

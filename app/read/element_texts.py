@@ -5,7 +5,7 @@ the instruction or the tile.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanescope.app.kit.find import parse_places, search_places
 from lanescope.app.kit.sought_place import SoughtPlace
@@ -15,7 +15,7 @@ LONGEST = 400  # characters of a question
 SCALES = ("sfa", "sfb")
 MATRICES = ("a", "b", "c", "d", *SCALES, "e", *(f"matrix{number}" for number in range(10)))
 _CODE = re.compile(
-    r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)=|->"
+    r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)(?<!\blane)(?<!\bthread)(?<!\breg)=|->"
 )  # characters that no question has
 _EDGE = re.compile(r"\s*(?:\s(?:of|in)\b|[:;]|\s)\s*", re.I)  # between places and code
 _START = re.compile(r"(?:[abcd]\b|[(\[]|element|row|col|lane|thread|warp|acc|the|matrix|[tlr]\d)", re.I)
@@ -29,10 +29,14 @@ ASKING = frozenset(  # words of such a question that name no form
 
 @dataclass(frozen=True, slots=True)
 class ElementQuestion:
-    """The places of a question, one or several to compare, and the rest of the text."""
+    """The places of a question, one or several to compare, and the rest of the text.
+
+    narrowing: other places, which select a part of the place.
+    """
 
     rest: str
     places: tuple[SoughtPlace, ...]
+    narrowing: tuple[SoughtPlace, ...] = ()
 
     @property
     def place(self) -> SoughtPlace:
@@ -42,7 +46,19 @@ class ElementQuestion:
     @property
     def text(self) -> str:
         """Return the places in the spelling of find fields."""
-        return " and ".join(place.text for place in self.places)
+        return ", ".join((" and ".join(place.text for place in self.places), *self.list_narrowing()))
+
+    def list_narrowing(self) -> list[str]:
+        """List the narrowing places, without the matrix of the first place."""
+        return [
+            (place if place.is_detail or place.matrix != self.place.matrix else replace(place, matrix="")).text
+            for place in self.narrowing
+        ]
+
+
+def may_be_question(text: str) -> bool:
+    """Return whether a text is short enough for a question, and has no character of code."""
+    return len(text) <= LONGEST and not _CODE.search(text)
 
 
 def parse_question(text: str) -> ElementQuestion | None:
@@ -53,10 +69,10 @@ def parse_question(text: str) -> ElementQuestion | None:
     ('A[5][9]', 'of mma.m16n8k16 bf16')
     """
     text = text.strip()
-    if len(text) > LONGEST or _CODE.search(text):
+    if not may_be_question(text):
         return None
     found = search_places(text, MATRICES)
-    return ElementQuestion(found.rest, found.places) if found else None
+    return ElementQuestion(found.rest, found.places, found.narrowing) if found else None
 
 
 def parse_question_of_code(text: str) -> ElementQuestion | None:

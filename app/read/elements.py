@@ -8,7 +8,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from lanescope.app.instruction import answers, lanes
 from lanescope.app.instruction.find import pin_places
@@ -18,7 +18,14 @@ from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.find import MOST_TOGETHER
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.sought_place import SoughtPlace, check_whole
-from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements, tensor_forms
+from lanescope.app.read import (
+    address_elements,
+    lane_elements,
+    narrowed_places,
+    place_readings,
+    scale_elements,
+    tensor_forms,
+)
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_holders import (
     describe_holder,
@@ -36,6 +43,8 @@ from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 
+# the holders of a place, the query of the page that shows them, and the notices
+ElementHolders: TypeAlias = tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]
 MOST_FORMS = 12  # that are answered
 _ADDRESS = re.compile(r"\b(?:address(?:es)?|points?|pointer)\b", re.I)
 MOST_RUNS = 8  # of threads that a sentence lists
@@ -89,16 +98,19 @@ def answer_question(text: str) -> ElementAnswers | None:
         answered += 1
         try:
             form_bound = bind_descriptor(form, {})
-            readings = place_readings.list_readings(form_bound, question.places, named.a_shared)
+            narrowed_places.check_numbers(text, named.unused)
+            places = narrowed_places.list_places(question)
+            readings = place_readings.list_readings(form_bound, places, named.a_shared)
             is_open |= len(readings) > 1
             meanings += [_build_reading(form_bound, question, reading, named) for reading in readings]
         except LayoutError as error:
             refused = refused or error
             if error is refused:
                 elsewhere = place_readings.link_shared(form_bound, question.place)
+    meanings.sort(key=lambda meaning: bool(question.narrowing) and not meaning.facts["holders"])
     return ElementAnswers(
         tuple(meanings),
-        not is_open and _is_certain(named, meanings),
+        not (is_open or question.narrowing) and _is_certain(named, meanings),
         len(found) - answered,
         None if meanings else refused,
         named.unused,
@@ -119,8 +131,10 @@ def _is_certain(named: NamedForms, meanings: list[Meaning]) -> bool:
 
 def _build_reading(form: Instruction, question: ElementQuestion, reading: PlaceReading, named: NamedForms) -> Meaning:
     """Build the answer for one interpretation of the places of a question."""
-    build = _build_answer if len(reading.places) == 1 else _build_comparison
-    meaning = build(form, dataclasses.replace(question, places=reading.places), named)
+    count = len(question.places)
+    build = _build_answer if count == 1 else _build_comparison
+    completed = dataclasses.replace(question, places=reading.places[:count], narrowing=reading.places[count:])
+    meaning = build(form, completed, named)
     return dataclasses.replace(meaning, notices=(*meaning.notices, *reading.notices))
 
 
@@ -133,6 +147,9 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
     if len(question.places) > MOST_TOGETHER:
         message = f"The text names {len(question.places)} places; a page compares two."
         raise LayoutError("bad_find", message, "Ask for two of them.", "text")
+    if question.narrowing:
+        message = f"{question.text} are more places than a page compares."
+        raise LayoutError("bad_find", message, "Ask for one of them, or compare two.", "text")
     first, second = (
         _build_answer(form, dataclasses.replace(question, places=(place,)), named) for place in question.places
     )
@@ -157,8 +174,9 @@ def _name_lane(place: SoughtPlace, meaning: Meaning, other: Meaning) -> list[str
 
 def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
     place = question.place
-    if not (place.coords and min(place.coords) < 0):  # the answer names the range
-        check_whole(place, "bad_coordinate", "text")
+    for each in (place, *question.narrowing):
+        if not (each.coords and min(each.coords) < 0):  # the answer names the range
+            check_whole(each, "bad_coordinate", "text")
     if named.a_shared and place.letter == "a":
         raise LayoutError(
             "operand_not_in_registers",
@@ -167,6 +185,8 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
             "text",
         )
     holders, query, notices = _find_holders(form, question, named.a_shared)
+    if question.narrowing:
+        holders, query, notices = _narrow_answer(form, question, named.a_shared)
     name = name_form(form).text
     if named.unused:
         notices = (*notices, f"Not used: {join_words(list(named.unused))}.")
@@ -178,12 +198,24 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         "holders": holders,
     }
     link = links.link_instruction(form, query={**_describe_unusual(form), **query})
-    return Meaning(kind="instruction", title=f"{place.text} of {name}", link=link, facts=facts, notices=notices)
+    return Meaning(kind="instruction", title=f"{question.text} of {name}", link=link, facts=facts, notices=notices)
 
 
-def _find_holders(
-    form: Instruction, question: ElementQuestion, a_shared: bool
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+def _narrow_answer(form: Instruction, question: ElementQuestion, a_shared: bool) -> ElementHolders:
+    """Return the holders of the part of a place that the other places of its question have, too."""
+    narrowed_places.check_lanes(form, question)
+    kept, query, notices = _find_holders(form, question, a_shared)
+    for place in question.narrowing:
+        other = dataclasses.replace(question, places=(place,))
+        others = None if place.is_detail else _find_holders(form, other, a_shared)[0]
+        kept = narrowed_places.narrow_holders(form, kept, place, others)
+    left = narrowed_places.describe_narrowed(form, question, kept)
+    if not kept:
+        return kept, query, (left, *notices)
+    return kept, query if question.place.coords else narrowed_places.link_narrowed(form, kept), (left,)
+
+
+def _find_holders(form: Instruction, question: ElementQuestion, a_shared: bool) -> ElementHolders:
     """Return the holders of the places of a question, the query of the page that shows them, and the notices."""
     place = question.place
     asks_address = form.address and _ADDRESS.search(question.rest)
@@ -202,9 +234,7 @@ def _find_holders(
     return lane_elements.answer_lane(form, place, a_shared)
 
 
-def _answer_element(
-    form: Instruction, sought: SoughtPlace
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+def _answer_element(form: Instruction, sought: SoughtPlace) -> ElementHolders:
     op = place_readings.find_operand(form, sought.letter)
     assert sought.coords is not None
     row, col = sought.coords
@@ -247,9 +277,7 @@ def _describe_unusual(form: Instruction) -> dict[str, str]:
     return {} if is_usual else tensor_forms.make_descriptor_query(form)
 
 
-def _answer_line(
-    form: Instruction, sought: SoughtPlace, axis: str, number: int
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+def _answer_line(form: Instruction, sought: SoughtPlace, axis: str, number: int) -> ElementHolders:
     """Return the holders of a row or a column of an operand."""
     op = place_readings.find_operand(form, sought.letter)
     letter = lanes.format_panel_title(op.name)

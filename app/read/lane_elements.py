@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanescope.app.instruction import answers, lanes
@@ -57,7 +57,9 @@ def answer_lane(
         describe_holder(form, op, owner)
         for op in operands.values()
         for owner in answers.find_lane_values(op, lane, None).values
-        if sought.register in (None, owner.register) and sought.value in (None, owner.value)
+        if sought.register in (None, owner.register)
+        and sought.value in (None, owner.value)
+        and sought.part in (None, owner.matrix, owner.product)
     ]
     if not holders:
         hint = _describe_range(sought, operands)
@@ -67,7 +69,7 @@ def answer_lane(
     ]
     if form.family.scope.several and sought.is_lane and sought.warp is None:
         notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
-    query = {"lanes": str(lane)} | _pin_value(form, operands, holders[0])
+    query = {"lanes": str(lane)} | pin_value(form, operands, holders[0])
     return holders, query, tuple(filter(None, notices))
 
 
@@ -90,7 +92,10 @@ def _find_thread(form: Instruction, sought: SoughtPlace) -> int:
 
 
 def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str:
-    """Describe which values or registers a thread has."""
+    """Describe which matrices, values or registers a thread has."""
+    if sought.part is not None:
+        counts = [op.extents[axis] for op in operands.values() for axis in ("matrix", "product") if axis in op.extents]
+        return f"Matrices go from 0 to {max(counts) - 1}." if counts else "It has no numbered matrices."
     if sought.value is not None:
         last = max(op.values for op in operands.values()) - 1
         return f"Values go from {sought.letter}0 to {sought.letter}{last}."
@@ -98,7 +103,7 @@ def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str
     return f"Registers go from R0 to R{most - 1}."
 
 
-def _pin_value(form: Instruction, operands: Mapping[str, Operand], holder: dict[str, Any]) -> dict[str, str]:
+def pin_value(form: Instruction, operands: Mapping[str, Operand], holder: dict[str, Any]) -> dict[str, str]:
     """Return the parts of an address that pin the element of a value, in its product."""
     query = {}
     if product := next((holder[axis] for axis in SEPARATE if axis in holder), 0):
@@ -114,7 +119,7 @@ def _format_lane(op: Operand, holders: list[dict[str, Any]]) -> str:
     letter = lanes.format_panel_title(op.name)
     registers: dict[int, list[str]] = {}
     for holder in holders:
-        registers.setdefault(holder["register"], []).append(_name_element(op, letter, holder))
+        registers.setdefault(holder["register"], []).append(name_element(op.axes, holder))
     prefix = f"{op.scope.register} " if is_in_tensor_memory(op) else "R"
     shown = [f"{prefix}{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
     more = f" and {len(registers) - 8} more {op.scope.register}s" if len(registers) > 8 else ""
@@ -123,9 +128,9 @@ def _format_lane(op: Operand, holders: list[dict[str, Any]]) -> str:
     return f"{letter}{part}: {', '.join(shown)}{more}." if shown else ""
 
 
-def _name_element(op: Operand, letter: str, holder: dict[str, Any]) -> str:
+def name_element(axes: Sequence[str], holder: Mapping[str, Any]) -> str:
     """Name the element of a value: A[5][9], matrix 1[3][2] of a load, lane 5 column 3 of tensor memory."""
     if "row" not in holder or "col" not in holder:
-        return " ".join(f"{axis} {holder[axis]}" for axis in op.axes if axis in holder) or holder["name"]
-    name = f"matrix {holder['matrix']}" if "matrix" in holder else letter
+        return " ".join(f"{axis} {holder[axis]}" for axis in axes if axis in holder) or holder["name"]
+    name = f"matrix {holder['matrix']}" if "matrix" in holder else lanes.format_panel_title(holder["operand"])
     return f"{name}[{holder['row']}][{holder['col']}]"

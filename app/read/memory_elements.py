@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from urllib.parse import urlencode
 
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.bits import round_up
@@ -49,10 +50,19 @@ def answer_question(text: str) -> Meaning | None:
     if byte := _BYTE.search(text):
         return _link_byte(text[: byte.start()] + text[byte.end() :], int(byte["byte"], 0))
     question = parse_question(re.sub(r"(?i)(swizzle<\d,\d,\d>)", lambda match: match[1].replace(" ", ""), text))
-    if question is None or any(place.thread is not None or place.odd for place in question.places):
+    if (
+        question is None
+        or question.narrowing
+        or any(place.thread is not None or place.odd for place in question.places)
+    ):
         return None
-    words = [word for word in _list_words(question.rest) if not (forms.is_opcode(word) or search.split_shape(word))]
-    if not _TENSOR.isdisjoint(words) and _TENSOR.union(("memory", "column")).issuperset(words):
+    listed = [word for word in _list_words(question.rest) if not forms.is_opcode(word)]
+    words = [word for word in listed if not search.split_shape(word)]
+    if (
+        len(words) == len(listed)
+        and not _TENSOR.isdisjoint(words)
+        and _TENSOR.union(("memory", "column")).issuperset(words)
+    ):
         return _link_tensor(question)
     return _link_shared(question, words) if all(place.coords for place in question.places) else None
 
@@ -119,11 +129,19 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
     named = (*_SHARED, *_MODES, *_MAJORS, *vocabulary.SYNONYMS, *DTYPES)
     if len(modes) != 1 or len(majors) > 1 or any(word not in named for word in words):
         return None
-    places = [place.coords for place in question.places if place.coords]
+    places = [_order_mn_first(place) for place in question.places if place.coords]
     mode, major, bits = modes.pop(), next(iter(majors), "K"), get_dtype(types[0]).bits if types else _BITS
     assumed = [f"{bits}-bit elements"] * (not types) + [f"{major}-major"] * (not majors)
     notices = (f"Assumed: {' and '.join(assumed)}. The page takes any other.",) if assumed else ()
+    if any(place.letter == "b" for place in question.places):
+        notices = (*notices, "B is K × N: the page writes its element [n][k].")
     return replace(_link_tile(places, mode, major, bits), notices=notices)
+
+
+def _order_mn_first(place: SoughtPlace) -> tuple[int, int]:
+    """Return the coordinates of an element in the order of a tile, (mn, k); B is K × N."""
+    assert place.coords
+    return place.coords[::-1] if place.letter == "b" else place.coords
 
 
 def _link_tile(places: list[tuple[int, int]], mode: str, major: str, bits: int) -> Meaning:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from lanescope.app.catalogue import full_text
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import copy_fact
+from lanescope.app.kit.find import search_details
 from lanescope.app.kit.sought_place import check_whole
 from lanescope.app.read import (
     element_forms,
@@ -27,8 +28,15 @@ from lanescope.reader.grammars import pasted_text
 
 _CODE = re.compile(r"\basm\b|%\d|\"\s*\(")  # "=r"(reg0): a question has no such marks
 _REGISTER = re.compile(  # `R2` alone is an operand of SASS
-    r"(?<![\w.])(?:reg(?:ister)?\s*(?P<number>\d{1,3})(?![\w.])|R(?P<of>\d{1,3})(?=\s+of\s))"
+    r"(?<![\w.])(?:reg(?:ister)?\s*(?P<number>\d{1,3})(?![\w.])|R(?P<of>\d{1,3})(?=[,\s]+(?:of|in)\s))"
     r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
+)
+
+_PART = re.compile(  # a part that no thread or element goes with, or several at once
+    r"\b(?:value|bits?|byte|matrix|element|warp)\s+\d+(?!\w)|"
+    r"\b(?:(?:row|column|col|lane|thread|register|value|element|warp|byte)s|bits)\s+[\w[]{0,2}\d+\S*|"
+    r"(?<![\w.:%])[a-d]\d{1,3}(?=\s+(?:of|in)\s)|(?<![\w>])[\[(]\s*-?\d+(?:\s*[,;]\s*|\s+)-?\d+\s*[\])]",
+    re.I,
 )
 
 
@@ -117,22 +125,28 @@ def _ask_for_instruction(text: str) -> Reading | None:
 
 
 def _ask_for_lane(text: str) -> Reading | None:
-    """Read a question about a register that lacks its lane; None for any other text."""
-    match = _REGISTER.search(text)
+    """Read a question about a part of an instruction's operands that names no thread and no element; None for any other
+    text.
+    """
+    match = (_REGISTER.search(text) or _PART.search(text)) if element_texts.may_be_question(text) else None
     if not match or element_texts.parse_question(text) is not None:
         return None
-    forms = element_forms.find_forms(f"{text[: match.start()]} {text[match.end() :]}").forms
+    found = search_details(f"{text[: match.start()]} {text[match.end() :]}", element_texts.MATRICES)
+    forms = element_forms.find_forms(found.rest).forms
     if not forms:
         return None
     form = forms[0]
     unit = form.family.scope.thread
-    matrix = f"{match['matrix'].upper()} " if match["matrix"] else ""
-    example = f"{matrix}R{match['number'] or match['of']} of {unit} 20 of {name_form(form).text}"
-    notice = f"Every {unit} has its own registers: ask for {example}."
+    groups = match.groupdict()
+    number, letter = groups.get("number") or groups.get("of"), groups.get("matrix")
+    matrix = f"{letter.upper()} " if letter else ""
+    example = f"{matrix}R{number} of {unit} 20" if number else f"row 3 of D, {unit} 13, or value 1 of {unit} 20,"
+    why = f"Every {unit} has its own registers" if number else f"‘{match[0]}’ is not read as a place"
     facts = {"ptx": form.ptx, "candidates": [], "operand": None, "all": [form.ptx]}
     link = links.link_instruction(form)
     also = Meaning(kind="instruction", title=name_form(form).text, link=link, facts=facts, notices=())
-    return build_unknown(text, f"Of which {unit}?", [notice], [also])
+    title = f"Of which {unit}?" if number else "Say which place"
+    return build_unknown(text, title, [f"{why}: ask for {example} of {name_form(form).text}."], [also])
 
 
 def _read_refused_place(text: str, error: LayoutError, also: Sequence[Meaning] = ()) -> Reading:

@@ -31,7 +31,10 @@ def _list_words(text: str) -> list[str]:
 
 def _list_issued(words: list[str]) -> list[Instruction]:
     """List the forms of tcgen05.mma that words name, the plain kind first."""
-    found = [form for form in forms.find_forms(f"tcgen05 mma {' '.join(words)}").forms if form.family.issue]
+    matches = forms.find_forms(f"tcgen05 mma {' '.join(words)}")
+    if any(re.search(r"\d", word) for word in matches.ignored):
+        return []
+    found = [form for form in matches.forms if form.family.issue]
     return sorted(found, key=_rank_kind)
 
 

@@ -51,6 +51,9 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
     if parsed is None:
         return None
     question, body = parsed
+    if question.narrowing:
+        message = f"{question.text} are several places."
+        return LayoutError("bad_find", message, "Ask for one of a TiledMMA, or for two: C(3,5) and C(3,6).", "text")
     try:
         tiled_mma = questions.parse_mma({name: value for name, value in body.items() if value})
         places = [replace(place, matrix=place.matrix.replace("d", "c")) for place in question.places]
