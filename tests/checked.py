@@ -56,6 +56,7 @@ def get_codes(report: CheckReport) -> list[str]:
     return [finding.code for finding in report.findings]
 
 
+@lru_cache(maxsize=64)
 def run_blocks(text: str) -> OriginReport:
     """Return what the runs of a few blocks say."""
     code = evaluate_text(text)

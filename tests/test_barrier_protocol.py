@@ -80,6 +80,7 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: st
     assert place in found[0][1]
 
 
+@pytest.mark.thorough
 @for_each(
     ("parameter", "begin", "bound"),
     [
@@ -98,6 +99,7 @@ def test_an_argument_that_counts_the_turns_is_a_number_of_tiles(parameter: str, 
     assert [code for code, _ in find_lines(text.replace("empty[i], 2)", "empty[i], 3)"))] == ["mbarrier_count"]
 
 
+@pytest.mark.thorough
 def test_a_later_initialization_does_not_open_the_mbarriers_before_it() -> None:
     own = "  __syncthreads();\n  __shared__ uint64_t own[16];\n"
     for begin in ("threadIdx.x == 32", "threadIdx.x % 32 == 0"):

@@ -65,7 +65,7 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
 
 
 @needs_nvrtc
-@for_each("example", EXAMPLES, ids=lambda one: one.name)
+@for_each("example", EXAMPLES, ids=lambda one: one.name, sample=2)
 def test_examples_compile_with_nvrtc(example: ExampleProgram) -> None:
     """Right, and with a mistake; warnings of the compiler stand in the log of an error only."""
     for mistake in (0, MISTAKES - 1):

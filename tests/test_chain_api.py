@@ -114,6 +114,7 @@ def list_cases() -> list[chain_runs.ChainCase]:
     return list(chain_runs.generate_cases())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_the_kernels_that_run_chains_on_a_device_compile() -> None:
     parts = [

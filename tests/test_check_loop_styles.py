@@ -51,6 +51,7 @@ def test_slices_may_be_multiplied_in_any_order(style: str) -> None:
     assert report.steps == check_text(TMA).steps
 
 
+@pytest.mark.thorough
 def test_a_slice_that_the_second_part_misses_is_found() -> None:
     """The parts begin at K = 0 and 32: one that begins at 48 leaves a slice out, and ends beyond the tile."""
     assert list_codes(("__global__", HALF), (LOOP, CALLS.format("48")))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text
@@ -68,6 +70,7 @@ def test_a_read_in_the_other_major_of_its_copies_is_open() -> None:
     assert any("the copies advance along K by the second coordinate" in one.message for one in report.open)
 
 
+@pytest.mark.thorough
 def test_coordinates_of_a_first_fill_and_of_the_main_loop_tell_k() -> None:
     right, wrong = check(BY_COORDINATE, FIRST_FILL), check(BY_COORDINATE, FIRST_FILL, STEP)
     assert (right.findings, right.steps) == ((), 8)

@@ -97,7 +97,7 @@ MULTICAST = (
 )
 
 
-@for_each("text", [TEXT, MULTICAST], ids=["one CTA", "multicast"])
+@for_each("text", [TEXT, MULTICAST], ids=["one CTA", "multicast"], sample=1)
 def test_right_kernels_are_clean(text: str) -> None:
     report = check_whole(text)
     assert (report.findings, report.steps) == ((), 24)

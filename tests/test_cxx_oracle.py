@@ -30,6 +30,7 @@ def check_none_wrong(told: Sequence[ProgramVerdict]) -> None:
     assert not wrong, f"{len(wrong)} of {len(told)} are wrong:\n" + "\n".join(wrong[:5])
 
 
+@pytest.mark.thorough
 def test_programs_written_by_hand() -> None:
     """Of every file none is wrong, and enough is known; g++ compiles and runs all of them."""
     files = {}

@@ -271,6 +271,7 @@ def test_no_packing_costs_less_than_the_search_for_two_mistakes_assumes(monkeypa
     assert min(costs) == LEAST_COST
 
 
+@pytest.mark.thorough
 def test_two_mistakes_of_every_kind_are_both_named() -> None:
     """Where neither hides the other: a pointer's bits hide LBO and SBO, a cut word its high half."""
     found = study_pairs(seed=5, count=10)

@@ -24,7 +24,7 @@ CHOSEN = [
 ]
 
 
-@for_each(("name", "kind"), take_sample(CHOSEN, 3))
+@for_each(("name", "kind"), take_sample(CHOSEN, 3), sample=1)
 def test_the_kernels_record_what_an_h200_recorded(name: str, kind: str) -> None:
     assert emulated_captures.compare(name, kind) == []
 
@@ -45,7 +45,9 @@ def record(name: str, mistake: int) -> list[bytes]:
     return files
 
 
-@for_each(("name", "mistake"), [("wgmma_core_matrices", 0), ("wgmma_core_matrices", 1), ("ldmatrix_padded", 4)])
+@for_each(
+    ("name", "mistake"), [("wgmma_core_matrices", 0), ("wgmma_core_matrices", 1), ("ldmatrix_padded", 4)], sample=1
+)
 def test_the_recorder_needs_no_macros(name: str, mistake: int) -> None:
     made = capture.verify(record(name, mistake))
     if not mistake:

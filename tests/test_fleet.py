@@ -318,6 +318,7 @@ def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
     assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
 
 
+@pytest.mark.thorough
 def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fleet, tmp_path: Path) -> None:
     told: list[str] = []
     journal = tmp_path / "state" / "verify.jsonl"
@@ -352,6 +353,7 @@ def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fle
     assert set(found["results"]) == {job.key for job in verification.generate_jobs("sm_90a")}
 
 
+@pytest.mark.thorough
 def test_a_run_that_two_killed_workers_had_is_given_up_and_costs_no_other(site: FleetSite, fleet: Fleet) -> None:
     """kill -9 of the worker, then of the nanny of the one that has the run now."""
     run = submit_alone(fleet, build_request(HANGS, instruction=WGMMA))

@@ -34,7 +34,7 @@ def schema(app: Any) -> Any:
     return fuzz_questions
 
 
-@for_each("operation", take_sample(OPERATIONS, 3))
+@for_each("operation", take_sample(OPERATIONS, 3), sample=1)
 def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
     test = schema.make_questions(operation, schema.run_case)

@@ -138,6 +138,7 @@ def list_feature_modules(*kinds: str) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 def test_facts_load_no_server_and_a_server_starts_without_what_its_first_requests_need() -> None:
     """One process: facts, pictures, forms and verbs; then a server, without schemas of answers, operands of the
     catalogue, the index of its texts, and Dask.

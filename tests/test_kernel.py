@@ -25,7 +25,7 @@ from tests.command import run_lanescope
 from tests.emulator import MISSING, ProgramEmulator
 from tests.program_bundle import TargetDevice, join_programs
 from tests.ptxas import nvcc, nvrtc
-from tests.sample import FULL, choose_count, take_sample
+from tests.sample import FULL, choose_count, take_rows, take_sample
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 WORKED = dict(
@@ -90,14 +90,17 @@ def build_plan(case: tuple[str, str, str, str]) -> ProductPlan:
     return make_plan(find(case[0]), *case[1:])
 
 
+ASKED = take_rows(CASES, 12)
+
+
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> ProgramEmulator:
     if cpp.find_compiler() is None or nvrtc.find_library() is None:
         pytest.skip(MISSING)
-    return ProgramEmulator([build_plan(case) for case in CASES], tmp_path_factory.mktemp("programs"))
+    return ProgramEmulator([build_plan(case) for case in ASKED], tmp_path_factory.mktemp("programs"))
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[" ".join(case) for case in CASES])
+@pytest.mark.parametrize("number", range(len(ASKED)), ids=[" ".join(case) for case in ASKED])
 def test_a_program_computes_its_product(
     emulator: ProgramEmulator, number: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +162,7 @@ def test_programs_of_the_tables_compute_their_products(tmp_path: Path, capfd: py
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("target", TARGETS if FULL else ("sm_90a", "sm_120a"))
 def test_programs_compile_without_a_warning(target: str, tmp_path: Path) -> None:
@@ -175,6 +179,7 @@ def test_programs_compile_without_a_warning(target: str, tmp_path: Path) -> None
     assert not re.search(r"C75\d\d|warning", said), said[:3000]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("name", list(WORKED)[::3] if FULL else list(WORKED)[3:])
 def test_the_worked_examples_compile(name: str, tmp_path: Path) -> None:

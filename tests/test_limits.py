@@ -23,9 +23,10 @@ from tests import asgi, hostile
 from tests.asgi import send_request
 from tests.cases import for_each
 from tests.client import Client
+from tests.sample import THOROUGH
 from tests.test_work import LoopWatcher
 
-EVERY, LONG = 241, 24  # `make load` sends all of them
+EVERY, LONG = (241, 24) if THOROUGH else (723, 72)  # `make load` sends all of them
 DRAWN = (".png", ".pdf")  # another process's work, and slow: `make load` asks for them
 
 

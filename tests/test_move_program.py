@@ -154,6 +154,7 @@ def test_nvrtc_compiles_the_forms_without_a_header(target: str) -> None:
     assert not log and "ldmatrix" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("ptx", SAVED if FULL else SAVED[-1:])
 def test_a_saved_program_compiles_as_its_build_line_says(ptx: str, tmp_path: Path) -> None:

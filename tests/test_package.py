@@ -88,6 +88,7 @@ def test_a_wheel_holds_one_package_and_all_its_data(wheel: Path) -> None:
         assert f"lanescope/{path}" in names
 
 
+@pytest.mark.thorough
 def test_it_is_imported_beside_other_modules_called_app_and_layouts(installed: Path, project: Path) -> None:
     program = f"from lanescope import find, tiled_mma, capture; print(find({MMA!r}).operand('a').owner(11, 2))"
     ran = run_in_folder([sys.executable, "-c", program], installed, project)
@@ -162,6 +163,7 @@ def test_the_layers_hold(installed: Path) -> None:
     assert ran.returncode == 0 and " kept, 0 broken" in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.thorough
 def test_the_server_of_the_wheel_serves(installed: Path, project: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

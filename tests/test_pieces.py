@@ -34,6 +34,7 @@ def test_devices_that_contradict_each_other_are_named(monkeypatch: pytest.Monkey
     assert "contradicts itself in 2" in page and "✗ H200:\n  3 of 4 agree" in page
 
 
+@pytest.mark.thorough
 def test_pieces_are_the_whole() -> None:
     """Every variant of an architecture in one piece and in no other; parts that are not cut run whole."""
     todo = pieces.split_verification("sm_90a")

@@ -149,6 +149,7 @@ def may_ask(text: str) -> bool:
     return any(part in text for part in (*ASKED_OF, *ROWS_ASKED, *FORMATS_ASKED)) or len(QUOTED.findall(text)) > 1
 
 
+@pytest.mark.thorough
 def test_no_code_asks_for_a_name() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {what}"
@@ -182,6 +183,7 @@ def pages(answers: dict[str, dict[str, str]]) -> dict[str, str]:
     return answers["families"]
 
 
+@pytest.mark.thorough
 def test_a_load_of_tensor_memory_is_one_row(pages: dict[str, str]) -> None:
     listed = json.loads(pages["/api/v1/instructions?family=tmem_ld"])
     assert [row["ptx"] for row in listed["instructions"]] == [LOAD.replace("x4", f"x{n}") for n in (1, 4, 16)]

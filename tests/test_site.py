@@ -72,6 +72,7 @@ def read_visible_text(text: str) -> str:
     return re.sub(r"\s+", "", said)
 
 
+@pytest.mark.thorough
 def test_the_export_is_in_step_with_the_server(exported_site: Path) -> None:
     """Both walked from the home page on: what one links to the other has, and they say and draw the same."""
     site_of = site.SiteExport(exported_site, list_chosen())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
@@ -225,6 +227,7 @@ def test_a_tile_that_one_thread_fills_is_followed() -> None:
     assert {one.code for one in wrong.findings} == {"fragment_mismatch"}
 
 
+@pytest.mark.thorough
 @for_each(
     ("old", "new"),
     [

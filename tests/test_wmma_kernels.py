@@ -59,6 +59,7 @@ def test_d_of_wmma_is_the_product(kind: str) -> None:
         (("t < K / TK;", "t < K / TK - 1;"), "k_slices_left", "t < K / TK - 1"),
         (("i < TK * TN / 8", "i < TK * TN / 16"), "tile_not_filled", "i < TK * TN / 16"),
     ],
+    sample=1,
 )
 def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, place: str) -> None:
     [found] = judge(change).mistakes
@@ -78,7 +79,7 @@ def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, plac
         ((SUM, f"{EACH.format('fa[0]')}A[e];\n      {SUM}"), "known of this register"),
         ((SUM, f"fa[0].x[0] = A[threadIdx.x];\n      {SUM}"), "known of this register"),
     ],
-    sample=3,
+    sample=2,
 )
 def test_d_of_wmma_that_may_be_another_is_open(change: tuple[str, str], why: str) -> None:
     report = judge(change)

@@ -200,6 +200,7 @@ def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: Cli
     assert set(query) == {"text", "size.pA"} and query["size.pA"] == ["1"]
 
 
+@pytest.mark.thorough
 def test_a_storage_chosen_by_name_counts_what_the_verifier_counts(client: Client) -> None:
     """Worked by hand for core matrices: SBO 512 of a word with the 128B swizzle meets one row of 8 elements."""
     code = CODE.replace("(1024 >>", "(512 >>")

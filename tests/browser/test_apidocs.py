@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
@@ -23,6 +24,7 @@ CLOSED_BOX = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_routes_narrow_while_typing_and_what_opens_is_reached(open_page: Open) -> None:
     page = open_page("/docs?q=banks+solve")
     narrowed, shown = page.locator(".route:not(.model):visible"), page.locator(".route:visible")

@@ -33,6 +33,7 @@ def check_that_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(pag
     page.evaluate("scrollTo(0, 0)")
 
 
+@pytest.mark.thorough
 def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: Any) -> None:
     page = open_page(f"/i/{M16}", stay=True)
     at = find_centre(page, "d", 12, 6)

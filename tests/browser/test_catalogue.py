@@ -164,6 +164,7 @@ def check_that_keys_walk_the_metadata_and_set_it(page: Page) -> None:
     expect(focused).to_have_attribute("aria-label", re.compile("^row 15, columns 8 to 11: "))
 
 
+@pytest.mark.thorough
 def test_a_search_narrows_answers_and_opens_what_was_pasted(open_page: Any) -> None:
     """Enter opens what the box above would, also where the answer to an earlier text has just come."""
     page = open_page("/instructions")
@@ -183,6 +184,7 @@ def test_a_search_narrows_answers_and_opens_what_was_pasted(open_page: Any) -> N
     page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32?pin=a*")
 
 
+@pytest.mark.thorough
 def test_metadata_is_edited_by_click_by_keyboard_and_as_words(open_page: Any) -> None:
     page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
     check_that_keys_walk_the_metadata_and_set_it(page)

@@ -12,6 +12,7 @@ from tests.browser.conftest import Open
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.thorough
 def test_the_builder_follows_every_choice_and_keeps_a_wrong_one(open_page: Open) -> None:
     page = open_page("/diagram")
     page.locator("select[name=operand]").select_option("a")

@@ -130,6 +130,7 @@ def test_bits_are_painted_by_a_drag_and_turned_by_keys(open_page: Any) -> None:
     check_that_keys_walk_the_bits_and_turn_them(page)
 
 
+@pytest.mark.thorough
 def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
     box, asked = page.locator("[name=sbo_bytes]"), list[str]()
@@ -192,6 +193,7 @@ def check_that_an_expression_is_read_and_a_wrong_one_changes_nothing(page: Page)
     wait_until(page, "navigator.clipboard.readText()", "0x4000004000000100")
 
 
+@pytest.mark.thorough
 def test_an_answer_that_comes_late_changes_nothing(open_page: Any) -> None:
     """The answer to the box comes too late to take the place of what was edited, or typed, meanwhile."""
     page, held = open_page(f"/descriptor/wgmma/{START}"), list[Any]()

@@ -14,6 +14,7 @@ from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from tests.browser.conftest import serve_app
 from tests.browser.waiting import wait_until
+from tests.sample import take_rows
 
 pytestmark = pytest.mark.browser
 ROOT = "/tools/lanescope"
@@ -61,6 +62,7 @@ def page(context: BrowserContext) -> Iterator[Page]:
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_catalogue_and_instruction(page: Page, prefixed: str) -> None:
     page.goto(prefixed + "/")
     page.fill("#text", M16)
@@ -80,7 +82,7 @@ def test_catalogue_and_instruction(page: Page, prefixed: str) -> None:
     page.wait_for_url(f"{prefixed}/guide")
 
 
-@pytest.mark.parametrize("path", [f"/steps/{M16}", "/banks"])
+@pytest.mark.parametrize("path", take_rows([f"/steps/{M16}", "/banks"], 1))
 def test_a_page_loads_what_its_scripts_name(page: Page, prefixed: str, path: str) -> None:
     """What is missing or refused says its own address. tests/test_prefix.py follows what the markup names."""
     page.goto(prefixed + path)

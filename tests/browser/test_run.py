@@ -43,6 +43,7 @@ def test_steps_follow_an_element_of_d(open_page: Open) -> None:
     expect(page.get_by_text("T21:a0").first).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     page = open_page("/steps/mma.m8n8k16.row.col.s32.s8.s8.s32", wait=False)
     page.get_by_text("The same as tables").click()

@@ -74,6 +74,7 @@ def check_that_the_menu_stays_on_the_screen(page: Page) -> None:
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
 
 
+@pytest.mark.thorough
 def test_the_menu_shows_the_frame_and_copies_the_picture(open_page: Open) -> None:
     page = open_page("/banks?row_bytes=128")
     open_menu(page)

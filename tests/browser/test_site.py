@@ -92,6 +92,7 @@ def searched(
     context.close()
 
 
+@pytest.mark.thorough
 def test_its_search_finds_what_the_server_finds(searched: Page, chosen: tuple[Instruction, ...]) -> None:
     names = {instruction.ptx for instruction in chosen}
     whole = {key for keys in search.index_instructions().values() for key in keys.exact_keys}

@@ -12,6 +12,7 @@ from lanescope.app.tiles import presets
 from tests.browser.test_instruction import find_centre, hover_cell
 from tests.browser.test_layouts import list_lit_cells
 from tests.browser.waiting import wait_until
+from tests.sample import take_rows
 from tests.test_tiles_page import build_tiled_mma
 
 pytestmark = pytest.mark.browser
@@ -24,7 +25,7 @@ OWNERS = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["volta", "fa3_pv"])
+@pytest.mark.parametrize("name", take_rows(["volta", "fa3_pv"], 1))
 def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) -> None:
     fields = next((one.fields for one in presets.PRESETS if one.name == name), {})
     fields = fields | ({"tile": "128x128x16"} if name == "fa3_pv" else {})

@@ -67,6 +67,7 @@ def check_that_paper_has_no_forms(page: Page) -> None:
     assert page.evaluate(black) == "rgb(0, 0, 0)rgb(255, 255, 255)"
 
 
+@pytest.mark.thorough
 def test_a_tool_copies_its_text_sends_its_form_and_is_printed_without_it(open_page: Open) -> None:
     page = open_page("/diagram", wait=False)
     check_that_copy_buttons_leave_their_text_free(page)

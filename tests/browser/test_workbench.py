@@ -242,6 +242,7 @@ def check_that_steps_that_are_not_judged_are_amber(page: Page) -> None:
     assert card.locator(".run-bad").evaluate("(node) => getComputedStyle(node).stroke") == amber
 
 
+@pytest.mark.thorough
 def test_a_text_is_edited_and_pasted_anew(open_page: Open) -> None:
     page = open_page("/read")
     check_that_a_long_paste_stays_out_of_the_address(page)
