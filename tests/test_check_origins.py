@@ -55,6 +55,7 @@ MISTAKES = [
     (KERNEL, "= STAGES * (BM + BN) * BK", "= STAGES * (BM + BM) * BK", "shared_memory_short", "constexpr int bytes"),
     (KERNEL, LOAD_B, "t * 2 * BK, col);", "k_coordinate_wrong", "t * 2 * BK"),
     (KERNEL, "t < K / BK;", "t < K / BK - 1;", "k_slices_left", "t * BK, row"),
+    (KERNEL, "{cols * sizeof(bf16)}", "{rows * sizeof(bf16)}", "pitch_of_other_size", "strides[1] ="),
     (
         THROUGH_SHARED,
         "  __syncthreads();\n  for (int i = threadIdx.x; i < BM",
@@ -80,6 +81,7 @@ RIGHT = {
     "column by column": (PLACE, "C[(c + e) * M + r + 8 * h]"),
     "a part of a larger matrix": (PLACE, "C[(r + 8 * h + 64) * N + c + e]"),
     "heads of 64 columns": (PLACE, "C[((c + e) / 64 * M + r + 8 * h) * 64 + (c + e) % 64]"),
+    "a part of a wider A and B": ("{cols * sizeof(bf16)}", "{2 * cols * sizeof(bf16)}"),
     "rows of an expert": (LOAD_B, "t * BK, gridDim.z * N + col);"),
     "columns beyond the matrix of the run": ("m = blockIdx.x / tiles, n = blockIdx.x % tiles", "m = 0, n = blockIdx.x"),
     "bytes from a function of a header": ("bytes = STAGES *", "bytes = get_bytes(STAGES) *"),

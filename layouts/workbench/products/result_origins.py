@@ -48,7 +48,12 @@ from lanescope.workbench.products.product_origins import (
 )
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
-from lanescope.workbench.products.unproved_results import find_last_block, find_open_result, make_open_point
+from lanescope.workbench.products.unproved_results import (
+    find_last_block,
+    find_open_result,
+    judge_map_strides,
+    make_open_point,
+)
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
 
@@ -252,7 +257,9 @@ def _judge_kernel(
     found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
     mistake = next(filter(None, found), None)
     reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
-    return mistake, reason
+    return (
+        judge_map_strides(finders, given.sizes) if given is not None and not (mistake or reason) else (mistake, reason)
+    )
 
 
 def _list_mistakes(

@@ -7,11 +7,14 @@ them do is taken to follow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
 
 import numpy as np
 
+from lanescope.cxx.source_text import split_arguments
+from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
@@ -21,10 +24,12 @@ from lanescope.workbench.products.factor_places import Points, find_other_factor
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
+from lanescope.workbench.products.product_sizes import is_leading
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
+_STRIDES = 5  # which argument of cuTensorMapEncodeTiled globalStrides is
 Tiles = Mapping[str, Sequence[StoredTile]]
 
 
@@ -49,7 +54,6 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
         return
     yield from (product.start for one in sums for product in one.products if product.start)
     yield from _list_open_places(finders, sums, tiles)
-    yield from (_find_other_stride(one, sizes) for one in _list_maps(finders, sums))
     yield _find_other_factor(finders)
     yield _find_short_sum(sums, tiles, grid)
     yield _find_other_matrix(sums)
@@ -125,14 +129,46 @@ def _list_maps(finders: Finders, sums: Sequence[SumOrigin]) -> Iterator[TensorMa
         yield from filter(None, stored)
 
 
-def _find_other_stride(one: TensorMap, sizes: KnownSizes) -> str:
-    """Return what is wrong with a map whose rows are another size of the product apart than they are long."""
-    stride = one.strides[0] if one.strides else None
-    stride = sizes.evaluate(one.symbols.get("strides[0]")) if stride is None else stride
-    length = measure_tensor(one)[0]
-    if stride is None or length is None or stride * 8 == length * (one.element_bits or 0):
-        return ""
-    return f"the rows of {one.names[0] if one.names else 'a tensor map'} are not as far apart as they are long"
+def judge_map_strides(finders: Finders, sizes: KnownSizes) -> tuple[Pitfall | None, str]:
+    """Return (the finding of a map whose rows are as far apart as another dimension of the product is long, why D is
+    open if the rows of a map are another number of bytes apart than they have).
+    """
+    for one in _list_maps(finders, _list_all(finders)):
+        stride = one.strides[0] if one.strides else None
+        stride = sizes.evaluate(one.symbols.get("strides[0]")) if stride is None else stride
+        length, bits = measure_tensor(one)[0], one.element_bits or 0
+        if stride is None or length is None or stride * 8 == length * bits:
+            continue
+        name, text = one.names[0] if one.names else "a tensor map", finders[0].run.text
+        row = next((key for key, size in sizes.names.items() if size == length and key.isidentifier()), "")
+        pitch = _find_factor(one.symbols.get("strides[0]"), bits // 8, sizes)
+        if len(one.dims) == 2 and row and pitch and not is_leading(pitch):
+            message = (
+                f"The rows of {name} have {row} elements, but are {pitch} elements apart in this tensor map: {pitch} is"
+                " the size of another dimension."
+            )
+            return Pitfall("pitch_of_other_size", message, _find_strides(text, one)), ""
+        return None, f"the rows of {name} are not as far apart as they are long"
+    return None, ""
+
+
+def _find_factor(value: str | None, size: int, sizes: KnownSizes) -> str:
+    """Return the name of a size of the product that a value is so many times, whatever the sizes are; "" if none is."""
+    every = (key for key, known in sizes.names.items() if sizes.evaluate(value) == known * size and key.isidentifier())
+    return next((key for key in every if KnownSizes({**sizes.names, key: 1}).evaluate(value) == size), "")
+
+
+def _find_strides(text: str, tensor_map: TensorMap) -> Span:
+    """Return where the strides of a map are computed: the value of the variable that is globalStrides, else the call
+    that makes the map.
+    """
+    call = text[slice(*tensor_map.span)]
+    arguments = split_arguments(call[call.find("(") + 1 : call.rfind(")")])
+    name = arguments[_STRIDES].strip() if "cuTensorMapEncodeTiled" in call and len(arguments) > _STRIDES else ""
+    if not name.isidentifier():
+        return tensor_map.span
+    found = list(re.finditer(rf"\b{name}\s*(?:\[[^][]*\])?\s*=?\s*\{{([^{{}}]*)\}}", text[: tensor_map.span[0]]))
+    return found[-1].span(1) if found else tensor_map.span
 
 
 def _find_other_factor(finders: Finders) -> str:
