@@ -83,11 +83,11 @@ def test_the_operands_may_move_differently_along_k(text: str) -> None:
 
 # the kernel, what is right, what is planted, the code of the finding, and what stands at its place
 MISTAKES = [
+    (MACROS, "load_k = (tid % 2) * 16", "load_k = (tid % 2) * 12", "store_misaligned", "(s * a_stage + load_m"),
     (MACROS, "row * LDS + kk * 16", "row * LDS + kk * 8", "k_step_differs", "a_base + (read * a_stage"),
     (MACROS, "col * LDS + kk * 16", "col * LDS", "k_slice_wrong", "(read * b_stage + col"),
     (MACROS, "(read * a_stage + row * LDS", "(read * a_stage + row * BK", "fragment_mismatch", "(read * a_stage + row"),
     (MACROS, "(write * b_stage", "(write * a_stage", "k_slice_repeated", "(read * b_stage + col"),
-    (MACROS, "load_k = (tid % 2) * 16", "load_k = (tid % 2) * 12", "store_misaligned", "(s * a_stage + load_m"),
     (TEMPLATES, "load_tile((slot + kStages - 1)", "load_tile((slot + kStages - 2)", "refill_early", "load_tile((slot"),
     (BYTES, "__pipeline_wait_prior(1)", "__pipeline_wait_prior(2)", "copy_wait_short", "__pipeline_wait_prior(2)"),
 ]

@@ -57,19 +57,19 @@ def test_a_right_ring_has_no_mistake() -> None:
 
 
 MISTAKES = [
-    (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
     (READ, "", "mbarrier_unawaited", "multiply<1>("),
-    ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
-    (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
-    (RELEASE, "", "mbarrier_stuck", FILL),
-    (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
-    ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
+    (FILL, ";", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
     (
         "for (int i = 0; i < STAGES; ++i) {",
         "for (int i = 0; i < STAGES - 1; ++i) {",
         "mbarrier_uninitialized",
         "full",
     ),
+    ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
+    (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
+    (RELEASE, "", "mbarrier_stuck", FILL),
+    (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
+    ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
 ]
 
 

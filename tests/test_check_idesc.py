@@ -85,7 +85,7 @@ def test_right_code_has_no_finding(text: str) -> None:
         (SCALED, "mxf4.block_scale.scale_vec::2X", "mxf4nvf4.block_scale.scale_vec::4X", "scale_factor_id", "2u << 29"),
         (TILED, "_32, _16>", "_24, _16>", "tiled_mma_permutation", "_24"),
     ],
-    sample=8,
+    sample="code",
 )
 def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     assert old in text

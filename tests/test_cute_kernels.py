@@ -215,6 +215,14 @@ def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int)
 WAIT = "cp_async_wait<kStages - 2>();"
 # the kernel, what is right, what is planted, the code of the finding, and what stands at its place
 MISTAKES = [
+    (RING, "tBgB(_, _, _, next_tile)", "tAgA(_, _, _, next_tile)", "operand_array", "tAgA(_, _, _, next_tile)"),
+    (
+        RING,
+        "make_shape(Int<BN>{}, Int<BK>{}, Int<kStages>{})",
+        "make_shape(Int<BN>{}, Int<BK>{}, Int<kStages - 1>{})",
+        "cute_index_over",
+        "kStages - 1>",
+    ),
     (
         RING,
         f"        {WAIT}",
@@ -223,16 +231,8 @@ MISTAKES = [
         "1>();",
     ),
     (RING, "tBgB(_, _, _, next_tile)", "tBgB(_, _, _, tile)", "k_slice_wrong", "tile), tBsB("),
-    (RING, "tBgB(_, _, _, next_tile)", "tAgA(_, _, _, next_tile)", "operand_array", "tAgA(_, _, _, next_tile)"),
     (RING, "copy(read_a, tXsA(_, _, 0, slot_read), tXrA(_, _, 0));", "", "register_unset", "gemm(mma, tCrC"),
     (RING, "Tile<_32, _32, _16>", "Tile<_32, _16, _16>", "cute_copy_misfit", "SM75_U32x4_LDSM_N, T>;"),
-    (
-        RING,
-        "make_shape(Int<BN>{}, Int<BK>{}, Int<kStages>{})",
-        "make_shape(Int<BN>{}, Int<BK>{}, Int<kStages - 1>{})",
-        "cute_index_over",
-        "kStages - 1>",
-    ),
 ]
 
 

@@ -82,6 +82,7 @@ def test_a_load_gives_each_thread_its_lanes_and_columns() -> None:
 
 
 MISTAKES = [  # what stands there, what is planted, code, line
+    ("bytes = (128 + BN)", "bytes = (128)", "shared_memory_short", "const int bytes"),
     (
         "load(sB, &tb, &full, t * BK, col)",
         "load(sB, &tb, &full, t * BK, blockIdx.y * BN)",
@@ -91,7 +92,6 @@ MISTAKES = [  # what stands there, what is planted, code, line
     ("load(sB, &tb, &full, t * BK", "load(sB, &tb, &full, t * BK + BK", "k_coordinate_wrong", "load(sB"),
     ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "load(sA"),
     ("describe(sB + k * 16)", "describe(sB + (k ^ 1) * 16)", "k_slice_repeated", "for (int k = 0"),
-    ("bytes = (128 + BN)", "bytes = (128)", "shared_memory_short", "const int bytes"),
 ]
 
 

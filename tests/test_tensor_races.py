@@ -46,7 +46,7 @@ def test_a_right_kernel_has_no_mistake() -> None:
             "asm",
         ),
     ],
-    sample=4,
+    sample="code",
 )
 def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     ((found, at),) = find_lines(plant((old, new), text=TILES))
