@@ -216,6 +216,36 @@ def test_row_addresses_of_ldmatrix_are_known() -> None:
     assert not any("for A" in name and "M-major" in name for name in names)
 
 
+@for_each(
+    ("text", "name"),
+    [
+        ("int row = lane & 7; int col = ((lane >> 3) & 1) * 8;", "ldmatrix.m8n8.x2 for B of m16n8k16"),  # N × K
+        (
+            "int row = (lane & 7) + 8 * (lane >> 4); int col = ((lane >> 3) & 1) * 8;",
+            "ldmatrix.m8n8.x4 for two neighbouring B of m16n8k16",
+        ),
+    ],
+)
+def test_row_addresses_of_b_are_those_of_its_stored_rows(text: str, name: str) -> None:
+    (meaning,) = recognise_fragment_code(text)
+    assert meaning.title == f"Row addresses of {name}, 16-bit, K-major" and not meaning.notices
+
+
+def test_lanes_whose_addresses_are_not_used_are_said() -> None:
+    (meaning,) = recognise_fragment_code("int row = lane; int col = 0;")
+    assert "Lanes 0–15 have these addresses" in meaning.notices[0]
+
+
+def test_a_swizzled_address_beside_row_and_column_is_read_too() -> None:
+    text = "int row = lane % 16; int col = lane / 16 * 8; at = row * 128 + ((col * 2) ^ ((row & 7) << 4));"
+    assert [meaning.kind for meaning in recognise_fragment_code(text)] == ["fragment", "layout"]
+
+
+@for_each("text", ["swz_col = (lane % 8) ^ (lane / 8)", "row = tid / 8; at = row * 128 + ((tid % 8 ^ row % 8) * 16);"])
+def test_a_swizzled_place_is_no_half_of_a_formula(text: str) -> None:
+    assert recognise_fragment_code(text) == ()
+
+
 def test_exchanged_digits_are_nobodys_and_say_what_is_near() -> None:
     """The two 8s of A exchanged: no operand with 8 values has this map, and the text is not called wrong."""
     text = "int row = lane / 4 + 8 * (i / 4); int col = lane % 4 * 2 + i % 2 + 8 * (i / 2 % 2);"

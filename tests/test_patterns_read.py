@@ -142,11 +142,49 @@ def test_a_base_that_is_swizzled_with_the_offset_is_no_base(formula: str) -> Non
         ("addr ^= (addr & 0x380) >> 3;", "Swizzle<3,4,3> of addr"),
         ("int off = row * 128 + c * 16; off ^= (row & 7) << 4;", "CuTe layout Sw<3,0,3> o (8,8):(8,1)"),
         ("off = row * 128 + c * 16;\nswz = off ^ (off >> 3 & 0x70)", "CuTe layout Sw<3,0,3> o (8,8):(8,1)"),
+        (
+            "int col = lane / 16 * 8;\naddr = base + row * 128 + ((col * 2) ^ ((row & 7) << 4));",
+            "CuTe layout Sw<3,3,3> o (8,64):(64,1)",
+        ),
+        (
+            "int row = tid / 8, col = tid % 8 * 8;\ns[row * 64 + (col ^ ((row & 7) << 3))] = g[row * ld + col];",
+            "CuTe layout Sw<3,3,3> o (8,64):(64,1)",
+        ),
+        ("int s = (row & 7) << 3; f(p, row * 64 + (col ^ s));", "CuTe layout Sw<3,3,3> o (8,64):(64,1)"),
+        ("(base + row * 128) | ((col * 2) ^ ((row & 7) << 4))", "CuTe layout Sw<3,3,3> o (8,64):(64,1)"),
     ],
 )
 def test_statements_are_the_formula_of_their_last_value(statements: str, title: str) -> None:
     (meaning,) = recognise_xor_formulas(statements)
     assert meaning.title == title
+
+
+def test_a_base_that_is_joined_by_or_is_a_condition() -> None:
+    (meaning,) = recognise_xor_formulas("(base + row * 128) | ((col * 2) ^ ((row & 7) << 4))")
+    assert meaning.notices[-1] == "The | is a + if no bit of base is in what is XORed."
+
+
+def test_statements_with_different_swizzles_are_none() -> None:
+    one, other = "s[row * 64 + (col ^ ((row & 7) << 3))] = 0;", "t[row * 32 + (col ^ ((row & 3) << 3))] = 0;"
+    assert recognise_xor_formulas(one) and recognise_xor_formulas(other)
+    assert recognise_xor_formulas(one + other) == ()
+
+
+@for_each(
+    ("text", "title"),
+    [
+        ("Swizzle<3,4,3>{}(x)", "Swizzle<3,4,3> of x"),
+        ("auto at = cute::Swizzle<2, 4, 3>{}(row * 64 + c * 2);", "CuTe layout Sw<2,3,3> o (8,32):(32,1)"),
+        ("Swizzle<3,3,3>::apply(row * 64 + col)", "CuTe layout Sw<3,3,3> o (8,64):(64,1)"),
+    ],
+)
+def test_a_call_of_cutes_swizzle_is_its_formula(text: str, title: str) -> None:
+    (meaning,) = recognise_xor_formulas(text)
+    assert meaning.title == title
+
+
+def test_a_swizzle_that_cute_does_not_have_is_not_read() -> None:
+    assert recognise_xor_formulas("Swizzle<3,4,2>{}(x)") == ()
 
 
 def test_statements_whose_formula_doubles_are_not_joined() -> None:

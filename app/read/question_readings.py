@@ -132,7 +132,7 @@ def _ask_for_lane(text: str) -> Reading | None:
     if not match or element_texts.parse_question(text) is not None:
         return None
     found = search_details(f"{text[: match.start()]} {text[match.end() :]}", element_texts.MATRICES)
-    forms = element_forms.find_forms(found.rest).forms
+    forms = () if re.search(r"[\[\]()]", found.rest) else element_forms.find_forms(found.rest).forms
     if not forms:
         return None
     form = forms[0]

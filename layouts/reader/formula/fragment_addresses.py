@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Family, Instruction
+from lanescope.ptx.instruction import WARP, Family, Instruction
 from lanescope.reader.formula.lane_code import Values
 from lanescope.shared import chain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddressMap:
-    """The address that each lane passes to an operand's load, as (row, column) of a row's first element."""
+    """The address that each lane passes to an operand's load, as (row, column) of a row's first element.
+
+    tiles: how many neighbouring tiles of the operand the load fills. others: whether a compared formula gives lanes
+    whose addresses the load does not use other addresses.
+    """
 
     load: Instruction
     mma: Instruction
@@ -26,6 +30,8 @@ class AddressMap:
     major: str
     rows: NDArray[np.int64]
     cols: NDArray[np.int64]
+    tiles: int = 1
+    others: bool = False
 
 
 def is_constant(difference: NDArray[np.int64]) -> bool:
@@ -36,7 +42,9 @@ def is_constant(difference: NDArray[np.int64]) -> bool:
 
 @lru_cache(maxsize=1)
 def list_address_maps() -> tuple[AddressMap, ...]:
-    """Return the row addresses of single loads that fill an operand of mma, from K- and MN-major storage."""
+    """Return the row addresses of single loads that fill an operand of mma, or two neighbouring B, from K- and MN-major
+    storage; of K-major B, which is stored N × K, also with N as rows.
+    """
     found: dict[tuple[Any, ...], AddressMap] = {}
     for instruction in catalog.instructions():
         if not _is_dense_product_of_a_warp(instruction.family):
@@ -47,7 +55,25 @@ def list_address_maps() -> tuple[AddressMap, ...]:
                 key = instruction.shape, operand.container_bits, letter, major
                 if key not in found and (address_map := _find_addresses(instruction, letter, major)) is not None:
                     found[key] = address_map
-    return tuple(found.values())
+    pairs = [pair for address_map in found.values() if (pair := _pair_tiles(address_map)) is not None]
+    return tuple(each for address_map in (*found.values(), *pairs) for each in _list_as_stored(address_map))
+
+
+def _pair_tiles(address_map: AddressMap) -> AddressMap | None:
+    """Return the addresses of an x4 that fills two tiles of B side by side; None unless x2 fills one."""
+    if address_map.operand != "b" or ".x2" not in address_map.load.ptx:
+        return None
+    load = catalog.find(address_map.load.ptx.replace(".x2", ".x4"))
+    rows, cols = address_map.rows, address_map.cols
+    right = np.concatenate([cols, cols + address_map.mma.sizes["n"]])
+    return replace(address_map, load=load, rows=np.concatenate([rows, rows]), cols=right, tiles=2)
+
+
+def _list_as_stored(address_map: AddressMap) -> list[AddressMap]:
+    """List an address map, and that of the stored matrix if its rows are the operand's columns."""
+    if address_map.operand != "b" or address_map.major != "K":
+        return [address_map]
+    return [replace(address_map, rows=address_map.cols, cols=address_map.rows), address_map]
 
 
 def _is_dense_product_of_a_warp(family: Family) -> bool:
@@ -69,7 +95,22 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
     return AddressMap(chains[0].load.instruction, instruction, letter, major, rows, cols)
 
 
-def matches_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
+def find_addresses(rows: Values, cols: Values) -> tuple[AddressMap, ...]:
+    """Return the loads whose row addresses a formula gives, those of the most lanes first."""
+    found = [address_map for address_map in list_address_maps() if _matches_addresses(rows, cols, address_map)]
+    axes = [
+        np.broadcast_to(axis[:, : WARP.threads], (len(axis), min(WARP.threads, rows.shape[1]), 1))
+        for axis in (rows, cols)
+    ]
+    named = [
+        replace(address_map, others=any((axis[:, count:] != axis[:, :-count]).any() for axis in axes))
+        for address_map in found
+        for count in [len(address_map.rows)]
+    ]
+    return tuple(sorted(named, key=lambda address_map: -len(address_map.rows)))
+
+
+def _matches_addresses(rows: Values, cols: Values, address_map: AddressMap) -> bool:
     """Return whether a formula gives a load's row addresses for all lanes whose addresses are used."""
     lanes = len(address_map.rows)
     if rows.shape[1] < lanes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lanescope.inputs import join_words
 from lanescope.ptx.fragment_maps import FragmentMap
+from lanescope.reader.formula import xor_formulas
 from lanescope.reader.formula.fragment_addresses import AddressMap
 from lanescope.reader.formula.fragment_code import FormulaAnswer, FormulaMatch, compare_code, is_fragment_code
 from lanescope.reader.formula.fragment_parts import MatchingValues
@@ -17,7 +18,8 @@ MOST_HALVES = 12  # maps listed for a formula with one coordinate
 
 
 def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
-    """Return the meaning of a formula of rows and columns, or of a loop that moves a fragment.
+    """Return the meaning of a formula of rows and columns, or of a loop that moves a fragment; then the swizzle of an
+    address in it.
 
     Raises LayoutError if the coordinates cannot be determined."""
     if not is_fragment_code(text):
@@ -36,7 +38,8 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "assumed": list(answer.assumed),
         "named": answer.letter or None,
     }
-    return (TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True),)
+    fragment = TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True)
+    return (fragment, *xor_formulas.recognise_xor_formulas(text))
 
 
 def list_operands(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:
@@ -116,9 +119,9 @@ def describe_address(address_map: AddressMap) -> dict[str, Any]:
     major = "K" if address_map.major == "K" else "M" if address_map.operand == "a" else "N"
     load = address_map.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
     kind = f"{address_map.mma.operand(address_map.operand).container_bits}-bit"
-    name = (
-        f"Row addresses of {load} for {address_map.operand.upper()} of {address_map.mma.shape}, {kind}, {major}-major"
-    )
+    two = "two neighbouring " if address_map.tiles > 1 else ""
+    operand = f"{two}{address_map.operand.upper()} of {address_map.mma.shape}"
+    name = f"Row addresses of {load} for {operand}, {kind}, {major}-major"
     return {
         "name": name,
         "ptx": address_map.load.ptx,
@@ -183,6 +186,9 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
         yield f"Assumed to be the same in all threads: {', '.join(answer.assumed)}."
     if answer.half:
         yield from _describe_half(answer)
+    if answer.addresses and answer.addresses[0].others:
+        last = len(answer.addresses[0].rows) - 1
+        yield f"Lanes 0–{last} have these addresses; the load does not use those of the other lanes."
     if answer.parts and not answer.covered:
         yield "The text has no value index i, so it describes one value of each lane; matching values are listed."
     if not answer.half:

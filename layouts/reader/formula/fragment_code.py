@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.syntax.tree import Statement
-from lanescope.reader.formula.fragment_addresses import AddressMap, is_constant, list_address_maps, matches_addresses
+from lanescope.reader.formula.fragment_addresses import AddressMap, find_addresses, is_constant, list_address_maps
 from lanescope.reader.formula.fragment_formula import INDEX, assigns_letters, rewrite_formula
 from lanescope.reader.formula.fragment_names import find_coordinate, find_coordinates, find_index, find_named
 from lanescope.reader.formula.fragment_parts import MatchingValues, list_holding
@@ -110,7 +110,11 @@ def is_fragment_code(text: str) -> bool:
 
 
 def _find_half(text: str) -> str:
-    """Return the only coordinate that a text assigns, "row" or "column"; "" if both or none."""
+    """Return the only coordinate that a text assigns, "row" or "column"; "" if both or none, or for an address that a
+    ^ swizzles.
+    """
+    if "^" in text:
+        return ""
     has_row, has_col = _HALF_ROW.search(text), _HALF_COL.search(text)
     parts = [part for part in re.split(r"[;\n]", text) if part.strip()]
     if bool(has_row) == bool(has_col) or not all(map(_ASSIGNMENT.fullmatch, parts)):
@@ -128,7 +132,7 @@ def compare_code(text: str) -> FormulaAnswer:
         return _compare_half(statements, half, letter, range_, find_index(source))
     code = run_lane_code(statements, {name: np.zeros((1, 1, 1), dtype=np.int64) for name in INDEX})
     if code.moves and not (find_index(source) and _ROW.search(source) and _COL.search(source)):
-        return _compare_moves(run_lane_code(statements, {}))
+        return _compare_moves(run_lane_code(statements, {}), text)
     names = find_coordinates(code)
     letter = letter or find_named(names)
     index_names = find_index(source)
@@ -170,8 +174,7 @@ def _compare_single(
     maps = [fragment_map for fragment_map in list_fragment_maps() if fragment_map.values == 1 and range_ in (0, 1)]
     runs = _run_each(statements, (), names, maps)
     matches = _list_matches(runs, maps, letter, least)
-    fed = [address_map for address_map in list_address_maps() if matches_addresses(*runs[1][:2], address_map)]
-    addresses = tuple(sorted(fed, key=lambda address_map: -len(address_map.rows)))
+    addresses = find_addresses(*runs[1][:2])
     loose = _list_loose(runs)
     parts = list_holding(*runs[1][:2], (0,), letter)
     if loose and not (matches or addresses or parts):
@@ -314,7 +317,7 @@ def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> N
     return other if best is None or rank(other) > rank(best) else best
 
 
-def _compare_moves(code: LaneCode) -> FormulaAnswer:
+def _compare_moves(code: LaneCode, text: str) -> FormulaAnswer:
     """Compare a loop that moves a fragment with every map: as one fragment, or as several consecutive ones."""
     groups = list(_group_moves(code.moves))
     matches: list[FormulaMatch] = []
@@ -325,6 +328,8 @@ def _compare_moves(code: LaneCode) -> FormulaAnswer:
                 match.map is fragment_map for match in matches
             ):
                 matches.append(FormulaMatch(fragment_map, swapped, times))
+    if not matches and "^" in text:
+        raise make_open_error("the index in memory is swizzled")
     if not matches and code.loose:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
     letter = next(filter(None, map(_find_letter, (code.memory, code.registers))), "")

@@ -7,7 +7,7 @@ length. One that differs anywhere is not named.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -35,22 +35,121 @@ _STATEMENT = re.compile(
 _REMARK = re.compile(r"/\*.*?\*/|(?<=;)[ \t]*//[^\n]*|(?<=[\w)])[ \t]+#[ \t][^\n]*", re.S)
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]{1,3}\b")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")
-_LONGEST = 400
+_FUNCTOR = re.compile(r"(?:\b\w+::)*\bSwizzle\s*<\s*(\d)\s*,\s*(\d)\s*,\s*(-?\d)\s*>\s*(?:\{\s*\}|::apply)\s*\(")
+_CAST = re.compile(r"\((?:u?int\d*_t|int|unsigned(?: int)?|size_t)\)(?=\s*[\w(])")
+_ARGUMENTS = (re.compile(r"\["), re.compile(r"(?<=\w)\("))
+_LONGEST, _LONGEST_TEXT, _MOST_FORMULAS = 400, 1000, 24
 _BITS, _INDICES, _OTHERS, _LONGEST_ROW = 31, 1 << 14, 1 << 12, 1 << 10
 _COMPARED = f"Compared for {_INDICES:,} indices from 0, each power of two and {_OTHERS:,} others below 2^{_BITS}."
 
 
 def recognise_xor_formulas(text: str) -> tuple[TextMeaning, ...]:
     """Return the swizzle that a formula computes; () if it is none, or if its variables are not one or two."""
-    if "^" not in text or len(text) > _LONGEST:
+    if len(text) > _LONGEST_TEXT or not ("^" in text or _FUNCTOR.search(text)):
         return ()
-    text = _REMARK.sub("", text)
-    formula = _join_statements(text) or _take_formula(text)
-    offset, base = _split_base(formula)
+    text = _CAST.sub("", expand_functors(_REMARK.sub("", text)))
+    found = _match_sum(_join_statements(text) or _take_formula(text))
+    if found:
+        return found
+    each = [
+        meanings for formulas in _list_targets(text) if (meanings := next(filter(None, map(_match_sum, formulas)), ()))
+    ]
+    return each[0] if each and all(meanings[0].title == each[0][0].title for meanings in each) else ()
+
+
+def expand_functors(text: str) -> str:
+    """Write the calls of CuTe's Swizzle as the operators that they apply.
+
+    >>> expand_functors("Swizzle<3,4,3>{}(at)")
+    '((at) ^ (((at) >> 3) & 112))'
+    """
+    while match := _FUNCTOR.search(text):
+        bits, base, shift = map(int, match.groups())
+        closing = find_closing(text, match.end() - 1)
+        if len(text) > _LONGEST_TEXT or not 0 < bits <= abs(shift):  # as CuTe asserts
+            return text
+        inner = text[match.end() : closing]
+        mask = (1 << bits) - 1 << base + max(0, -shift)
+        moved = f"(({inner}) {'>>' if shift > 0 else '<<'} {abs(shift)})"
+        text = f"{text[: match.start()]}(({inner}) ^ ({moved} & {mask})){text[closing + 1 :]}"
+    return text
+
+
+def _match_sum(formula: str) -> tuple[TextMeaning, ...]:
+    """Return the swizzle of a formula, or of the terms of a sum that it swizzles."""
+    if "^" not in formula or len(formula) > _LONGEST:
+        return ()
+    summed = _write_or_as_sum(formula)
+    offset, base = _split_base(summed)
     try:
-        return _match_formula(formula) or (_match_formula(offset, base) if base else ())
+        found = _match_formula(formula) or (_match_formula(offset, base) if base else ())
     except LayoutError:
         return ()
+    if not found or not base or summed == formula:
+        return found
+    notice = f"The | is a + if no bit of {base} is in what is XORed."
+    return tuple(replace(meaning, notices=(*meaning.notices, notice)) for meaning in found)
+
+
+def _write_or_as_sum(formula: str) -> str:
+    """Write a formula of two parts that | joins as their sum; any other formula unchanged."""
+    cuts = list(walk_outside_brackets(formula, "|", 0, len(formula)))
+    if len(cuts) != 1:
+        return formula
+    first, second = formula[: cuts[0]].strip(), formula[cuts[0] + 1 :].strip()
+    return f"{_unwrap(first)} + ({second})" if "^" in second and "^" not in first else formula
+
+
+def _list_targets(text: str) -> Iterator[list[str]]:
+    """Yield for each value, index or argument with a ^ the formulas that it may be, with some names replaced by the
+    values that earlier statements give them.
+    """
+    values: dict[str, str] = {}
+    for statement in _split_statements(text):
+        parts = [_STATEMENT.fullmatch(part) for part in _split_outside(statement, ",")]
+        if all(parts):
+            assigned = [(part["name"], part["value"].strip()) for part in parts if part and not part["op"]]
+            targets = [value for _, value in assigned]
+        else:
+            assigned, targets = [], [match for pattern in _ARGUMENTS for match in _find_arguments(statement, pattern)]
+        for target in targets:
+            yield list(_list_replaced(_SUFFIX.sub(r"\1", target), values))
+        for name, value in assigned:
+            values[name] = _SUFFIX.sub(r"\1", value)
+
+
+def _list_replaced(formula: str, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield a formula with none, some and all of its names replaced by their values, the fewest first."""
+    seen = [formula]
+    for at in seen:
+        yield at
+        for name in dict.fromkeys(_NAME.findall(at)):
+            if name in values and len(seen) < _MOST_FORMULAS:
+                replaced = _NAME.sub(partial(_replace_name, name, values[name]), at)
+                if replaced not in seen and len(replaced) <= _LONGEST:
+                    seen.append(replaced)
+
+
+def _replace_name(name: str, value: str, match: re.Match[str]) -> str:
+    return f"({value})" if match[0] == name else match[0]
+
+
+def _find_arguments(text: str, opening: re.Pattern[str]) -> Iterator[str]:
+    """Yield the indices or arguments of a text after an opening bracket."""
+    for match in opening.finditer(text):
+        inner = text[match.end() : find_closing(text, match.end() - 1)]
+        yield from map(str.strip, _split_outside(inner, ","))
+
+
+def _split_statements(text: str) -> list[str]:
+    lines = _split_outside(text, ";\n")
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _split_outside(text: str, letters: str) -> list[str]:
+    """Split a text at letters outside of brackets."""
+    cuts = [-1, *walk_outside_brackets(text, letters, 0, len(text)), len(text)]
+    return [text[first + 1 : past] for first, past in pairwise(cuts)]
 
 
 def _match_formula(formula: str, base: str = "") -> tuple[TextMeaning, ...]:
