@@ -321,7 +321,7 @@ def test_m_n_and_k_may_be_numbers_of_the_launch(grid: str, sizes: str, codes: li
     report = check_whole(TILED + host)
     assert not report.findings
     assert [why in one.message for one in report.open] == [True] * bool(why)
-    assert [code for code, _ in list_wrong(plant(LAST, text=TILED) + host)] == codes
+    assert [one.code for one in check_whole(plant(LAST, text=TILED) + host).findings] == codes
 
 
 @for_each(("text", "change", "code", "place"), take_sample(list(WRONG.values()), 4), sample=2)
