@@ -60,6 +60,7 @@ def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: A
     check_that_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(page)
 
 
+@pytest.mark.thorough
 def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
     page = open_page(f"/i/{WIDE}", stay=True)
     x, y = find_centre(page, "d", 8, 16)

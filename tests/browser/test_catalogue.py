@@ -24,6 +24,7 @@ def check_that_a_paste_beyond_the_limit_is_not_sent(page: Page) -> None:
     expect(box).to_have_value("x" * 70_000)
 
 
+@pytest.mark.thorough
 def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: Any) -> None:
     page = open_page("/")
     assert page.evaluate("document.activeElement.id") == "text"

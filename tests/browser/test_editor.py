@@ -124,6 +124,7 @@ def check_that_keys_walk_the_bits_and_turn_them(page: Page) -> None:
     expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
 
 
+@pytest.mark.thorough
 def test_bits_are_painted_by_a_drag_and_turned_by_keys(open_page: Any) -> None:
     page = open_page("/descriptor/wgmma/0x0000000000000000")
     check_that_dragging_paints_the_first_bits_new_value(page)

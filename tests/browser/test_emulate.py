@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from lanescope.app.emulate.examples import build_example
@@ -33,6 +34,7 @@ def test_a_pasted_kernel_gets_a_launch_and_runs(open_page: Open) -> None:
     expect(page.get_by_role("link", name="line 12")).to_have_attribute("href", "#line-12")
 
 
+@pytest.mark.thorough
 def test_without_scripts_a_kernel_runs_and_a_table_says_what_ends_each_wait(open_page: Open) -> None:
     ptx, launch = build_example("ring")
     page = open_page("/emulate", scripts=False, wait=False)

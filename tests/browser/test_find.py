@@ -108,11 +108,13 @@ def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"\?colour=t$"))
 
 
+@pytest.mark.thorough
 def test_a_pin_outside_the_opening_view_is_shown_in_the_middle(open_page: Any) -> None:
     page = open_page("/i/wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16?pin=d:37,40", stay=True)
     expect(page).to_have_url(re.compile(r"view=m:29-45,n:24-56"))
 
 
+@pytest.mark.thorough
 def test_an_error_stands_beside_the_field_and_names_the_range(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=d:3,2", stay=True)
     ask(page, "A[16][0]")

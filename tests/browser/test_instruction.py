@@ -156,6 +156,7 @@ def read_colours(page: Page, operand: str) -> list[list[tuple[int, ...]]]:
     return [[tuple(cell) for cell in row] for row in rows]
 
 
+@pytest.mark.thorough
 def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
     page, grid = open_page(f"/i/{M16}?label=none", stay=True), OperandGrid(find(M16).operand("a"))
     for name in ("g", "t", "j", "register"):

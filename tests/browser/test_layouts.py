@@ -38,6 +38,7 @@ def test_an_element_lights_its_thread_everywhere_and_its_bits(open_page: Any) ->
     expect(page.locator("#panel h2")).to_contain_text("Thread 6")
 
 
+@pytest.mark.thorough
 def test_keys_walk_the_cells_speak_them_and_open_the_table(open_page: Any) -> None:
     page = open_page("/layouts/triton?lanes=0-7&colour=lane")
     page.fill("#view [name=lanes]", "0-15")
@@ -70,6 +71,7 @@ def test_bits_of_a_lane_are_those_within_its_warp(open_page: Any) -> None:
     assert held == wanted | {f"warp-{bit}" for bit in range(3) if thread // 32 >> bit & 1}
 
 
+@pytest.mark.thorough
 def test_an_element_of_many_threads_and_one_of_none(open_page: Any) -> None:
     page = open_page("/layouts/tv?cute=(32,8):(0,1)&tile=9x1&pin=tile:2,0")
     expect(page.locator("#panel")).to_contain_text(re.compile(r"Also in (thread \d+ .*){4} and 27 more\."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
@@ -54,6 +55,7 @@ def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_values_and_addresses_are_the_users_and_stay_in_the_address(open_page: Open) -> None:
     page = opened(open_page, LOAD, "pin=s:1,0")
     page.get_by_text("Values, addresses, storage").click()

@@ -250,6 +250,7 @@ def press_key(page: Page, key: str, into: str = "", **options: bool) -> tuple[bo
     return tuple(page.evaluate(PRESS, [key, options, into]))  # type: ignore[return-value]
 
 
+@pytest.mark.thorough
 def test_keys_are_taken_only_where_they_are_meant(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=d:3,2")
     for held in ("ctrlKey", "metaKey", "altKey"):

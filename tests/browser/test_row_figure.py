@@ -69,6 +69,7 @@ def test_the_script_computes_what_the_engine_does(open_page: Open) -> None:
         assert answer == expected, state
 
 
+@pytest.mark.thorough
 def test_the_script_draws_what_the_server_draws(open_page: Open) -> None:
     """Moved there by script or asked by address, a state has the same picture."""
     for state in _pick_states(2):
@@ -77,6 +78,7 @@ def test_the_script_draws_what_the_server_draws(open_page: Open) -> None:
         assert live and live == served, state
 
 
+@pytest.mark.thorough
 def test_keys_and_sliders_move_it_and_the_address_follows(open_page: Open) -> None:
     page = open_page(PAGE)
     page.locator(".row-figure").focus()

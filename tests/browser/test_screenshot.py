@@ -43,6 +43,7 @@ def test_descriptor(open_page: Any) -> None:
     assert len({box["y"] for box in boxes}) == 1, "one row of 64"
 
 
+@pytest.mark.thorough
 def test_tiles(open_page: Any) -> None:
     page = open_page("/tiles/mma", width=1440, height=900)
     take_screenshot(page, "tiles.png")

@@ -109,6 +109,7 @@ def test_lines_between_warps_are_heavy_and_the_legend_is_the_palettes(open_page:
     expect(page.locator("#legend i")).to_have_count(2)
 
 
+@pytest.mark.thorough
 def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-31")
     links = page.locator("a[data-form]")

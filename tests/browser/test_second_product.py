@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
@@ -19,6 +20,7 @@ def opened(open_page: Open, query: str = "", **more: object) -> Page:
     return page
 
 
+@pytest.mark.thorough
 def test_a_pin_of_d_keeps_its_history_into_a_and_the_second_d(open_page: Open) -> None:
     """By hand: D[5][3] is R1 of lane 4 · 5 + 1; columns 2 and 3 of rows 0–7 are packed into R0."""
     page = opened(open_page, "step=72&pin=d:5,3")

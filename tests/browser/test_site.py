@@ -120,6 +120,7 @@ def test_its_search_finds_what_the_server_finds(searched: Page, chosen: tuple[In
         assert sorted(shown) == sorted(served & names), question
 
 
+@pytest.mark.thorough
 def test_it_works_from_a_file(exported_site: Path, browser: Browser) -> None:
     complaints: list[str] = []
     context = browser.new_context(viewport={"width": 1300, "height": 900})

@@ -161,6 +161,7 @@ def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
     assert box and box["height"] >= 40
 
 
+@pytest.mark.thorough
 def test_values_too_long_for_an_address_are_posted_and_stay(open_page: Open) -> None:
     """16 × 16 numbers of 40 characters: the address keeps none of them, the picture has them."""
     page = open_page("/steps/ldmatrix.m8n8.x4.shared.b16?more=1")
@@ -177,6 +178,7 @@ def test_values_too_long_for_an_address_are_posted_and_stay(open_page: Open) -> 
     assert "?" not in page.url  # the next load sends the form again
 
 
+@pytest.mark.thorough
 def test_a_step_is_chosen_by_keys_the_scrubber_and_the_list(open_page: Open) -> None:
     """With an element of A pinned at first; a step between two is the one before."""
     page = opened(open_page, "k_step=1&pin=a:5,9&step=25.5")

@@ -53,6 +53,7 @@ def check_that_a_drag_lights_the_threads_of_a_region(page: Page) -> None:
     expect(page).not_to_have_url(re.compile("sel="))
 
 
+@pytest.mark.thorough
 def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: Any) -> None:
     page = open_page("/tiles/mma?view=all")
     check_that_a_drag_lights_the_threads_of_a_region(page)

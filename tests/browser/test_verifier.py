@@ -143,6 +143,7 @@ def test_a_wrong_word_is_explained_repaired_and_undone(open_page: Any) -> None:
     check_that_a_cause_is_explained_and_repaired(page)
 
 
+@pytest.mark.thorough
 def test_the_storage_has_the_fields_of_its_kind_and_an_error_beside_its_field(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}?s_swizzle=128B")
     check_that_an_error_stands_beside_its_field_and_keeps_the_picture(page)

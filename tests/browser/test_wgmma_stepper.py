@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
@@ -132,6 +133,7 @@ def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_the_steps_of_a_wgmma_show_its_words_its_warps_and_a_pin(open_page: Open) -> None:
     page = opened(open_page, "pin=a:20,17&step=12")
     check_that_a_pin_keeps_its_history_through_all_steps(page)

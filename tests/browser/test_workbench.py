@@ -163,6 +163,7 @@ def check_that_without_a_map_the_storages_state_their_outcome_and_one_is_chosen(
     expect(page.locator("#verdict")).to_have_class(re.compile(r"\bok\b"))
 
 
+@pytest.mark.thorough
 def test_a_template_parameter_is_given_in_its_chip(open_page: Open) -> None:
     text = GUILTY.replace("(512 >>", "(8 * ROW >>").replace("__device__ uint", "template <int ROW>\n__device__ uint")
     text = text.replace("make_smem_desc(s", "make_smem_desc<BK>(s").replace(
@@ -263,6 +264,7 @@ def test_a_guilty_line_is_pointed_at_repaired_and_asked_again(open_page: Open) -
     check_that_files_are_checked_after_a_repair_too(page)
 
 
+@pytest.mark.thorough
 def test_without_a_map_no_step_is_judged_until_a_storage_is_chosen(open_page: Open) -> None:
     page = open_page("/read?" + urlencode({"text": CODE.replace("(1024 >>", "(512 >>")}))
     check_that_steps_that_are_not_judged_are_amber(page)
