@@ -209,7 +209,7 @@ class KernelRunner:
             self.order.note_lost(lost, step if step is not None and near == site else near)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
         if self.barriers is not None:
-            self.barriers.note_store(places, data, self.mask, site)
+            self.barriers.note_store(self, places, data, site)
         if not self.assumed:
             self.shared.past = max(self.shared.past, int(places[self.mask].max(initial=-1)) + data.size)
 

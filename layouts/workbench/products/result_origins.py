@@ -48,6 +48,7 @@ from lanescope.workbench.products.product_origins import (
 )
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
+from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
 from lanescope.workbench.products.unproved_results import (
     find_last_block,
     find_open_result,
@@ -61,6 +62,7 @@ TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
     "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
+    **OVERWRITE_TITLES,
 }
 BLOCKS = 16  # of the grid along x
 DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
@@ -255,7 +257,7 @@ def _judge_kernel(
             tiles.setdefault(array, []).append(tile)
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
     found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
-    mistake = next(filter(None, found), None)
+    mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0])
     reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
     return (
         judge_map_strides(finders, given.sizes) if given is not None and not (mistake or reason) else (mistake, reason)

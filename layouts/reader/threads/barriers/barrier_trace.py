@@ -28,7 +28,7 @@ Span = tuple[int, int]
 WARP = 32
 MOST_EVENTS = 4000
 MOST_TURNS = 4000
-_GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}
+GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}
 Known = TypeVar("Known")
 
 
@@ -162,7 +162,7 @@ class BarrierTrace:
 
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         """Follow an instruction without mbarriers; return whether nothing is left to do for it."""
-        kind = next((kind for word, kind in _GROUPS.items() if opcode.startswith(word)), "")
+        kind = next((kind for word, kind in GROUPS.items() if opcode.startswith(word)), "")
         if kind:
             left = code.get_value(operands[0]) if kind == "wait" else None
             at = code.run.find_own_place(code.run.get_call(code.assembly.span))
@@ -172,8 +172,8 @@ class BarrierTrace:
     def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
         """Follow an instruction on tensor memory."""
 
-    def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
-        """Note a store of running threads to shared memory."""
+    def note_store(self, run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
+        """Note a store of the running threads to shared memory."""
 
     def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
         """Return loaded bytes of shared memory as each thread finds them. site: of the load."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -17,11 +17,23 @@ from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, WAITS, Ag
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
-from lanescope.reader.threads.cute.async_trace import AsyncStep
-from lanescope.reader.threads.memory.storage import Ints
+from lanescope.reader.threads.memory.storage import Ints, Mask
 
 Span = tuple[int, int]
-Placed = TypeVar("Placed", TensorEvent, AsyncStep)
+
+
+class _TracedStep(Protocol):
+    """A step of some threads. at: the number of events of the trace before it; call: its place."""
+
+    @property
+    def at(self) -> int: ...
+    @property
+    def mask(self) -> Mask: ...
+    @property
+    def call(self) -> Span: ...
+
+
+Placed = TypeVar("Placed", bound=_TracedStep)
 PIPE = ("mma", "cp")  # executed in order for one thread, and completed by its commits
 _CLASSES = ("ld", "st", "alloc")  # of a warp; an allocation is complete at once
 

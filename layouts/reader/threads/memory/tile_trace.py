@@ -39,6 +39,7 @@ from lanescope.reader.threads.memory.storage import (
     spread_coefficient,
 )
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
+from lanescope.reader.threads.memory.tile_steps import TileSteps
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -118,6 +119,7 @@ class TileTrace(BarrierTrace):
     staged: StagedBytes = field(default_factory=StagedBytes)
     order: StagedOrder = field(default_factory=StagedOrder)
     sums: TensorSums = field(default_factory=TensorSums)
+    steps: TileSteps = field(default_factory=TileSteps)
 
     @property
     def skips_products(self) -> bool:
@@ -128,9 +130,10 @@ class TileTrace(BarrierTrace):
             return ()
         return [n for n, (kind, _) in enumerate(assembly.operands) if kind.startswith("+")][1:-1]
 
-    def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
-        self.staged.note_store(places, data, mask, site)
-        self.order.note_store(len(self.events), places, data, mask)
+    def note_store(self, run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
+        self.staged.note_store(places, data, run.mask, site)
+        self.order.note_store(len(self.events), places, data, run.mask)
+        self.steps.add(run, "store", run.find_own_place(site), data.size, places)
 
     def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
         every = places[:, None] + np.arange(data.size)
@@ -170,6 +173,7 @@ class TileTrace(BarrierTrace):
             pass
         else:
             done = False
+            self.steps.follow_group(code, opcode, operands)
             if opcode.startswith("wgmma.mma_async.sp"):
                 raise TraceLostError
             if opcode.startswith("wgmma.mma_async."):
