@@ -297,6 +297,38 @@ def list_wrong(text: str) -> list[tuple[str, str]]:
     return [(one.code, text[slice(*one.span)]) for one in judge_known_products(text, {}, (), {"gemm"})[0]]
 
 
+LOAD, DEPTH = "x[i] = *reinterpret", "k * 32 + t * 4 + i / 2 * 16"
+SQUARE = LAUNCH.replace("sb, M, N, K);\n", "sb, M, N, M);\n")
+
+
+@for_each(
+    ("change", "mistakes"),
+    [
+        ((LOAD, f"if ({DEPTH} < K) {LOAD}"), []),
+        ((LOAD, f"if (row < M && {DEPTH} < K) {LOAD}"), []),
+        ((LOAD, f"if (threadIdx.x < M) {LOAD}"), []),
+        (("k < K / 32", "k < K / 32 && k * 32 < K"), []),
+        (("c[r *", "if (r < M && n < N) c[r *"), []),
+        ((LOAD, f"if ({DEPTH} < M) {LOAD}"), [("bound_of_other_size", "M")]),
+        (("x[i] = *", f"x[i] = {DEPTH} >= N ? 0 : *"), [("bound_of_other_size", "N")]),
+    ],
+)
+def test_bounds_along_k_are_k(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
+    """K is not larger than M or N in most runs: that k < M is wrong is seen where it is."""
+    assert list_wrong(plant(change, text=KERNEL)) == mistakes
+
+
+def test_a_bound_of_a_size_that_all_launches_make_equal_is_no_mistake() -> None:
+    report = check_whole(plant((LOAD, f"if ({DEPTH} < M) {LOAD}"), text=KERNEL + SQUARE))
+    assert report.open and not report.findings
+
+
+def test_columns_are_not_kept_below_k() -> None:
+    text = plant(("c[r *", "if (r < M && n < K) c[r *"), text=KERNEL + LAUNCH)
+    [found] = check_whole(text).findings
+    assert (found.code, text[slice(*found.span)], found.edits[0].text) == ("bound_of_other_size", "K", "N")
+
+
 @for_each("text", [TILED, GROUPS], ids=["by ldmatrix", "by wgmma"])
 def test_tiles_of_threads_give_the_product(text: str) -> None:
     assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm"})

@@ -20,6 +20,7 @@ from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_nu
 from lanescope.reader.threads.language.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.records import (
+    Compared,
     DescriptorUse,
     FactorUse,
     MmaUse,
@@ -41,6 +42,7 @@ from lanescope.reader.threads.memory.store_conflicts import find_lost_bytes, not
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
+LEAST_SIZE = 128  # of a matrix, in a run with known sizes
 Span = tuple[int, int]
 
 
@@ -111,6 +113,7 @@ class KernelRunner:
         self.loops: list[Span] = []  # these loops
         self.ends: list[frozenset[str]] = []  # of these loops: the open sizes that their ends depend on
         self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
+        self.compared: dict[tuple[Span, int], Compared] = {}  # by comparison and number, in a run with known sizes
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.masked = False  # whether an open condition around that is taken as met differs between threads
@@ -350,6 +353,17 @@ class KernelRunner:
             return mask if met else self.nobody
         threads: Mask = mask & (met != 0)
         return threads
+
+    def note_comparison(self, span: Span, left: ThreadNumber, right: ThreadNumber, result: ThreadNumber | None) -> None:
+        """Keep what a comparison compares if that is open, or if sizes are known and it is with a large number."""
+        if result is None:
+            self.limits[span] = left, right
+        elif self.sizes is not None and self.mask.any():
+            for value, size in ((left, right.known or 0), (right, left.known or 0)):
+                if size >= LEAST_SIZE and value.const is not None:
+                    compared = spread_coefficient(value.const, self.threads)[self.mask]
+                    seen = Compared(int(compared.min()), int(compared.max()))
+                    self.compared[span, size] = seen.join(self.compared.get((span, size)))
 
     def differs_in_threads(self, condition: tree.Expression) -> bool:
         """Return whether the threads compare different numbers in an open condition."""

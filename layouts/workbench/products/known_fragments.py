@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse
-from lanescope.reader.threads.memory.results import find_instruction
+from lanescope.reader.threads.memory.results import MOST_STORES, find_instruction
 from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import (
@@ -182,3 +183,27 @@ def _find_site(use: MmaUse, operand: ArrivedOperand | None) -> tuple[Span, Span 
     """Return (the place of the address, the ldmatrix) of an operand of an mma; (the product, None) without ldmatrix."""
     loads: Sequence[MatrixLoad] = operand.loads if operand is not None else ()
     return (loads[0].site, loads[0].span) if loads else (use.span, None)
+
+
+def find_lost(run: KernelRun) -> OpenPart | None:
+    """Return what of a run is not known."""
+    runner = run.runner
+    if run.why:
+        return OpenPart(run.why)
+    if not run.complete:
+        return OpenPart("its code cannot be followed to the end, here it is lost", runner.reached)
+    if runner.shared.broken:
+        return OpenPart(f"what is in shared memory is not known, since {runner.shared.broken}")
+    unplaced = runner.open_outputs | {store.site for store in runner.outputs if store.offset.const is None}
+    if unplaced:
+        return OpenPart("where it is stored is not known", min(unplaced))
+    scaled = next((use.span for use in runner.products if "block_scale" in use.opcode), None)
+    return OpenPart("which scale factors its products take is not followed", scaled) if scaled else _find_excess(runner)
+
+
+def _find_excess(runner: KernelRunner) -> OpenPart | None:
+    """Return the limit of products or stores that a run exceeds."""
+    if runner.is_full:
+        return OpenPart(f"it has more than {runner.most_products:,} products in a block", runner.products[-1].span)
+    full = len(runner.outputs) >= MOST_STORES
+    return OpenPart(f"it has more than {MOST_STORES:,} stores in a block", runner.outputs[-1].site) if full else None

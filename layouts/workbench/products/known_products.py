@@ -12,19 +12,25 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
+from itertools import islice
 from typing import NamedTuple
 
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.kernels import KernelRun, run_kernels
-from lanescope.reader.threads.memory.results import MOST_STORES
+from lanescope.reader.threads.kernels import run_kernels
 from lanescope.reader.threads.memory.tile_trace import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
-from lanescope.workbench.products.known_fragments import FragmentLister
+from lanescope.workbench.products.known_bounds import (
+    DEEP,
+    are_equal,
+    describe_bound,
+    list_bound_edits,
+    list_open_bounds,
+)
+from lanescope.workbench.products.known_fragments import FragmentLister, find_lost
 from lanescope.workbench.products.known_mistakes import (
     describe_part,
     find_other_type,
@@ -40,20 +46,21 @@ from lanescope.workbench.products.known_sums import (
     OpenPart,
     find_other_sum,
     find_part_of_k,
+    list_strides,
 )
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
 USUAL = KnownMatrices()
 _LONGEST = 768  # K of a run
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
-MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load, that are tried
+MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
 _TRANSPOSE = "wrong_transpose", "The transpose immediate selects the other major: with the other value, D is A·B."
 _LOADS = (
     (
@@ -63,7 +70,6 @@ _LOADS = (
     ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
 )
 PLANE = 6, 6  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
-_MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _NOTHING = OpenPart("")  # of a kernel without products that are followed
@@ -146,7 +152,7 @@ def judge_known_products(
 @dataclass(frozen=True, slots=True)
 class _KnownRun:
     """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
-    a longer K; exact: whether other numbers of the launch may depend on them.
+    a longer K; exact: whether other numbers of the launch may depend on them; alone: whether only one block is run.
     """
 
     text: str
@@ -157,6 +163,7 @@ class _KnownRun:
     known: KnownMatrices = USUAL
     fitted: bool = False
     exact: bool = False
+    alone: bool = False
 
     def fit_launch(self) -> _KnownRun:
         """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
@@ -184,10 +191,30 @@ class _KnownRun:
                 known = None if any(verdict.fragments.values()) else _explain_nothing(verdict.runners)
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
                 found = (find_other_type(self.text, head, run) for run in verdict.runners)
-                return known, next(filter(None, found), None)
+                return self._judge_depth(verdict) or (known, next(filter(None, found), None))
             verdicts.append(verdict)
         open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
-        return open_part, self._find_edit(verdicts[0]) or self._find_mistake(verdicts)
+        return open_part, self._find_bound(verdicts[0]) or self._find_edit(verdicts[0]) or self._find_mistake(verdicts)
+
+    def _judge_depth(self, verdict: _Verdict) -> tuple[OpenPart, CheckFinding | None] | None:
+        """Return why D is not A·B if K is larger than M and N, and the bound that is wrong; None if D is right."""
+        spans = [] if self.exact else list_open_bounds(self.text, verdict.runners, self.known)
+        deep = replace(self, known=DEEP, alone=True)
+        verdicts = list(deep.list_verdicts()) if spans else []
+        if not verdicts or any(one.open in (None, UNCOVERED) for one in verdicts):
+            return None
+        reason = f"with M = {DEEP.m}, N = {DEEP.n} and K = {DEEP.k}, {verdicts[0].open.reason}"
+        return OpenPart(reason, spans[0]), deep._find_bound(verdicts[0])
+
+    def _find_bound(self, verdict: _Verdict) -> CheckFinding | None:
+        """Return the finding of a bound with which D is A·B if it is another of M, N and K."""
+        found: dict[Span, list[TextEdit]] = {}
+        for edit in islice(list_bound_edits(self.text, verdict.runners, self.known), MOST_EDITS):
+            equal = are_equal(self.function, self.recorded, (self.text[slice(*edit.span)], edit.text))
+            edited = replace(self, text=apply_edits(self.text, [edit]))
+            if not equal and any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
+                found.setdefault(edit.span, []).append(edit)
+        return describe_bound(self.text, next(iter(found.values()))) if found else None
 
     @property
     def sizes(self) -> set[str]:
@@ -204,7 +231,7 @@ class _KnownRun:
         sizes, grid = self._choose_sizes()
         first = self._judge_sizes(sizes, grid)
         yield first
-        for strides in _list_strides(first.unsized, self.known):
+        for strides in list_strides(first.unsized, self.known):
             yield self._judge_sizes(_Sizes({**sizes, **strides}, self.known), grid)
 
     def _choose_sizes(self) -> tuple[_Sizes, Block | None]:
@@ -221,6 +248,11 @@ class _KnownRun:
 
     def _judge_sizes(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
+        if self.alone:
+            line = "gridDim" in self.body and "blockIdx.y" not in self.body
+            verdict = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1) if line else grid or (*PLANE, 1))
+            judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
+            return replace(verdict, open=verdict.open or next(filter(None, judged), None))
         last = None
         if "gridDim" in self.body and "blockIdx.y" not in self.body:  # blocks take tiles in turn: the first takes two
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
@@ -251,7 +283,7 @@ class _KnownRun:
                 if unsized:
                     reason = f"what its {', '.join(sorted(unsized))} may be is not known"
                     return _Verdict(OpenPart(reason), frozenset(unsized))
-                if lost := _find_lost(run):
+                if lost := find_lost(run):
                     return _Verdict(lost)
                 runners.append(run.runner)
                 if wrong := find_wrong_access(run.runner):
@@ -332,52 +364,7 @@ def _list_no_places(_kernel: str, _names: Collection[str], _base: int) -> None:
     return None
 
 
-def _list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict[str, int]]:
-    """Yield what leading dimensions and strides of a batch may be, by the matrices in their names: lda, stride_b."""
-    m, n, k = known.m, known.n, known.k
-    of_batch = {"a": m * k, "b": n * k, "c": m * n, "d": m * n}
-    for lines in product((k, m), (k, n), (n, m)):
-        chosen = {}
-        for name in names:
-            matrix = _MATRIX.search(name)
-            if matrix is None:
-                return
-            letter = (matrix["first"] or matrix["last"]).lower()
-            leads = matrix["kind"].lower().startswith("ld")
-            if not letter and not leads:
-                return
-            chosen[name] = lines["abc".find(letter)] if leads else of_batch[letter]
-        if chosen:
-            yield chosen
-        if not any(name.rpartition(".")[2].lower().startswith("ld") for name in names):
-            return
-
-
 def _explain_nothing(runners: Iterable[KernelRunner]) -> OpenPart:
     """Return why the sums of a kernel are not known: D is in tensor memory, or its products are of another kind."""
     in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
     return next((OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory), _NOTHING)
-
-
-def _find_lost(run: KernelRun) -> OpenPart | None:
-    """Return what of a run is not known."""
-    runner = run.runner
-    if run.why:
-        return OpenPart(run.why)
-    if not run.complete:
-        return OpenPart("its code cannot be followed to the end, here it is lost", runner.reached)
-    if runner.shared.broken:
-        return OpenPart(f"what is in shared memory is not known, since {runner.shared.broken}")
-    unplaced = runner.open_outputs | {store.site for store in runner.outputs if store.offset.const is None}
-    if unplaced:
-        return OpenPart("where it is stored is not known", min(unplaced))
-    scaled = next((use.span for use in runner.products if "block_scale" in use.opcode), None)
-    return OpenPart("which scale factors its products take is not followed", scaled) if scaled else _find_excess(runner)
-
-
-def _find_excess(runner: KernelRunner) -> OpenPart | None:
-    """Return the limit of products or stores that a run exceeds."""
-    if runner.is_full:
-        return OpenPart(f"it has more than {runner.most_products:,} products in a block", runner.products[-1].span)
-    full = len(runner.outputs) >= MOST_STORES
-    return OpenPart(f"it has more than {MOST_STORES:,} stores in a block", runner.outputs[-1].site) if full else None

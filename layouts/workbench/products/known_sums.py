@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -34,6 +35,7 @@ class OpenPart:
     load: Span | None = None
 
 
+_MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once")
 
 
@@ -51,6 +53,27 @@ class KnownMatrices:
     def find(self, name: str) -> int | None:
         """Return the size with a name; None if it is not one of M, N and K."""
         return {"m": self.m, "n": self.n, "k": self.k}.get(shorten_name(name))
+
+
+def list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict[str, int]]:
+    """Yield what leading dimensions and strides of a batch may be, by the matrices in their names: lda, stride_b."""
+    m, n, k = known.m, known.n, known.k
+    of_batch = {"a": m * k, "b": n * k, "c": m * n, "d": m * n}
+    for lines in product((k, m), (k, n), (n, m)):
+        chosen = {}
+        for name in names:
+            matrix = _MATRIX.search(name)
+            if matrix is None:
+                return
+            letter = (matrix["first"] or matrix["last"]).lower()
+            leads = matrix["kind"].lower().startswith("ld")
+            if not letter and not leads:
+                return
+            chosen[name] = lines["abc".find(letter)] if leads else of_batch[letter]
+        if chosen:
+            yield chosen
+        if not any(name.rpartition(".")[2].lower().startswith("ld") for name in names):
+            return
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lanescope.workbench.products.product_sizes import ProductSizes
 from lanescope.workbench.results import CheckFinding
 
-TITLES = {"bound_of_other_size": "Rows are kept inside a matrix by its number of columns, or the reverse"}
+TITLES = {"bound_of_other_size": "A bound is the size of another dimension"}
 _LINES = {"m": "rows", "n": "columns"}
 
 

@@ -96,8 +96,8 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
         return _evaluate_logical(run, node, scope, get_number(left))
     right = evaluate_operand(run, node.right, scope, node.op)
     result = _combine_values(run, node.op, left, right)
-    if result is None and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber) and node.op in COMPARED:
-        run.limits[node.span] = left, right
+    if node.op in COMPARED and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
+        run.note_comparison(node.span, left, right, result)
     return result
 
 

@@ -1,0 +1,90 @@
+"""Find bounds by another size than that of their dimension, in runs with known sizes.
+
+In a run whose tiles divide M, N and K nothing is beyond a right bound. A bound that something is beyond of is wrong if
+D is A·B with another size in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.memory.records import Compared
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.products.known_sums import KnownMatrices
+from lanescope.workbench.products.product_sizes import shorten_name
+from lanescope.workbench.results import CheckFinding, Span, TextEdit
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
+
+DEEP = KnownMatrices(512, 256, 768)  # K is the largest, else k < M and k < N are always met
+_NAME = re.compile(r"((?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*)([A-Za-z_]\w*)")
+
+
+def list_open_bounds(text: str, runs: Sequence[KernelRunner], known: KnownMatrices) -> list[Span]:
+    """Return the comparisons with M or N of what is the same in all blocks, such as an index along K."""
+    found = []
+    for span, size in dict.fromkeys(key for run in runs for key in run.compared):
+        seen = {run.compared[span, size] for run in runs if (span, size) in run.compared}
+        if len(seen) == 1 and size in (known.m, known.n) and _list_names(text, span, known, size):
+            found.append(span)
+    return found
+
+
+def list_bound_edits(text: str, runs: Sequence[KernelRunner], known: KnownMatrices) -> Iterator[TextEdit]:
+    """Yield edits that name another size in a comparison with less than is compared, outside the heads of loops."""
+    blank = blank_text(text)
+    for span, size in sorted({key for run in runs for key in run.compared}):
+        beyond = any(run.compared.get((span, size), Compared(0, 0)).greatest >= size for run in runs)
+        names = _list_names(blank, span, known, size) if beyond and not _is_in_head(blank, span[0]) else ()
+        for name in names:
+            letter = shorten_name(name[2])
+            others = (_spell(blank, name, other) for other in "mnk" if other != letter)
+            yield from (TextEdit(name.span(2), other) for other in others if other)
+
+
+def describe_bound(text: str, edits: Sequence[TextEdit]) -> CheckFinding:
+    """Make the finding of a bound with which D is A·B after each of some edits."""
+    name, others = text[slice(*edits[0].span)], " or ".join(edit.text for edit in edits)
+    message = f"This bound compares with {name}, the size of another dimension: with {others} here, D is A·B."
+    return CheckFinding("bound_of_other_size", message, edits[0].span, edits=tuple(edits) if len(edits) == 1 else ())
+
+
+def are_equal(function: FunctionText, launches: Iterable[KernelLaunchRecord], names: Sequence[str]) -> bool:
+    """Return whether all launches of a kernel pass the same for two of its parameters."""
+    if not set(names) <= set(function.parameters):
+        return False
+    places = [function.parameters.index(name) for name in names]
+    passed = [one.arguments for one in launches if one.name == function.name]
+    alike = [len({str(of[n]) for n in places}) == 1 for of in passed if len(of) == len(function.parameters)]
+    return bool(alike) and all(alike)
+
+
+def _list_names(text: str, span: Span, known: KnownMatrices, size: int) -> list[re.Match[str]]:
+    """Return where a comparison names the size that it compares with."""
+    return [one for one in _NAME.finditer(text, *span) if known.find(one[2]) == size]
+
+
+def _is_in_head(blank: str, at: int) -> bool:
+    """Return whether a place is in the head of a loop."""
+    depth = 0
+    for place in range(at - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(blank[place], 0)
+        if blank[place] in "{}" and depth <= 0:
+            break
+        if depth < 0:
+            if re.search(r"\b(?:for|while)\s*$", blank[max(place - 8, 0) : place]):
+                return True
+            depth = 0
+    return False
+
+
+def _spell(blank: str, name: re.Match[str], letter: str) -> str:
+    """Return what another size is called beside a name: a parameter of the function, or a member of the same object."""
+    function = find_enclosing_function(blank, name.start())
+    if name[1]:
+        around = re.finditer(re.escape(name[1]) + r"(\w+)", blank)
+        names: Iterable[str] = (one[1] for one in around)
+    else:
+        names = function.parameters if function is not None else ()
+    return next((one for one in names if shorten_name(one) == letter), "")
