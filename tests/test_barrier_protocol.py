@@ -171,10 +171,12 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
     assert (outcome.barriers[8].completed, not outcome.blocked) == (arrivals, passes)
 
 
-def test_a_parity_that_ptx_does_not_have_is_not_simulated() -> None:
-    """A repair must not end the simulation instead of making it right."""
+def test_a_parity_that_ptx_does_not_have_counts_by_its_lowest_bit() -> None:
     ((code, line),) = find_lines(change(READ, READ.replace("phase", "2")))
-    assert code == "mbarriers_open" and "wait(&s.full[q], 2)" in line
+    assert code == "mbarrier_parity" and "wait(&s.full[q], 2)" in line
+    counted = change(READ, READ.replace("phase", "t / STAGES + 4"))
+    assert [doubt.code for doubt in check_whole(counted).doubts] == ["mbarrier_parity_range"]
+    assert [code for code, _ in find_lines(counted.replace("empty[i], 2)", "empty[i], 3)"))] == ["mbarrier_count"]
 
 
 @for_each("kind", ["arrive", "copy", "wait", "await", "expect"])

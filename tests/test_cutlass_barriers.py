@@ -29,8 +29,19 @@ APART = RING.replace(  # the bytes are expected twice, and without an arrival
     EXPECT, EXPECT.replace("bytes", "bytes / 2") + EXPECT.replace("arrive_and_expect_tx", "expect_transaction")
 ).replace("], bytes);", "], bytes / 2);")
 
+FIVE = RING.replace("gemm(mma, ", "gemm(mma, sum, ")  # D and C are the same registers
+ONE = (  # one warpgroup, whose first thread fills the only stage again after its own wait, with the turn as parity
+    RING.replace("Layout<Shape<_2>>{}", "Layout<Shape<_1>>{}")
+    .replace("dim3(256)", "dim3(128)")
+    .replace("Int<4>{}", "Int<1>{}")
+    .replace("next < k + stages - 1", "next <= k")
+    .replace("      s.empty[fill.index()].wait(fill.phase());\n", "")
+    .replace("    s.empty[read.index()].arrive();\n", "")
+    .replace("read.phase()", "k")
+)
 
-@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART), sample=2)
+
+@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART, FIVE, ONE), sample=2)
 def test_a_right_kernel_has_no_mistake(text: str) -> None:
     assert check_whole(text).findings == ()
 
@@ -77,6 +88,27 @@ MISTAKES = [
     (RING, "int k = 0; k < tiles;", "int k = 0; k < tiles - 1;", "k_slices_left", "k < tiles - 1"),
     (RING, "tBgB(_, next)", "tBgB(_, next / 2)", "k_slice_repeated", "next / 2"),
     (RING, "    gemm(", "    mma.accumulate_ = GMMA::ScaleOut::Zero;\n    gemm(", "accumulator_reset", "accumulate_ ="),
+    (
+        RING,
+        "tCrA(_, _, _, read.index()), tCrB(_, _, _, read.index())",
+        "tCrB(_, _, _, read.index()), tCrA(_, _, _, read.index())",
+        "cute_gemm_misfit",
+        "gemm(mma",
+    ),
+    (
+        FIVE,
+        "tCrA(_, _, _, read.index()), tCrB(_, _, _, read.index())",
+        "tCrB(_, _, _, read.index()), tCrA(_, _, _, read.index())",
+        "cute_gemm_misfit",
+        "gemm(mma",
+    ),
+    (
+        RING,
+        "sB(_, _, 0), make_shape(Int<128>{}, Int<64>{})",
+        "sB(_, _, 0), make_shape(Int<64>{}, Int<64>{})",
+        "cute_copy_misfit",
+        "mB, sB",
+    ),
     (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
 ]
 

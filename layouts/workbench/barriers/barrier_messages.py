@@ -257,8 +257,8 @@ def describe_other_parity(kernel: str, events: Sequence[BarrierEvent]) -> Pitfal
         values = event.values[event.mask]
         if event.kind == "wait" and values.size and (values.min() < 0 or values.max() > 1):
             parity = int(values[(values < 0) | (values > 1)][0])
-            why = f"this waits with parity {parity}, and PTX allows 0 and 1"
-            return Pitfall("mbarriers_open", f"The mbarriers of {kernel} are not simulated: {why}.", event.call)
+            why = f"This waits with parity {parity}, and PTX allows 0 and 1"
+            return Pitfall("mbarrier_parity_range", f"{why}: {kernel} is simulated with its lowest bit.", event.call)
     return None
 
 

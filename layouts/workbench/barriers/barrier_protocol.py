@@ -56,6 +56,7 @@ TITLES = {
     **tensor_races.TITLES,
     "stage_unread": "No product reads a stage that copies fill",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
+    "mbarrier_parity_range": "A wait for an mbarrier has another parity than 0 and 1",
     "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
     "cute_sums_open": "D of a CuTe kernel is not known to be A·B",
     "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",

@@ -8,12 +8,12 @@ products and which phases of copies have completed; arrivals, waits and barriers
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lanescope.cxx.source_text import find_closing, list_argument_spans
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.ptx.architectures import KB
 from lanescope.reader.code.findings import Pitfall
@@ -24,9 +24,15 @@ from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
 from lanescope.reader.threads.cute.async_trace import AsyncStep, AsyncTrace, Span, TileElements
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.cute.async_sums import SLICES_LEFT, AddedTile, MadeSum, TileSource, find_sum_mistake
+from lanescope.workbench.cute.async_sums import (
+    SLICES_LEFT,
+    AddedTile,
+    MadeSum,
+    TileSource,
+    find_sum_mistake,
+)
 from lanescope.workbench.kernels.wgmma_groups import describe_pending
-from lanescope.workbench.repair.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.repair.blamed_numbers import find_stage_count
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_next_statement
 
@@ -62,21 +68,9 @@ def _find_excess(run: KernelRunner, trace: BarrierTrace, follower: _Follower, ke
         f"The TMA copies of {kernel} fill {filled:,} bytes of shared memory; a block has at most {MOST_SHARED:,}"
         f" ({MOST_SHARED // KB} KB, on sm_90 and sm_100)."
     )
-    return Pitfall("shared_memory_over", message, _find_stage_count(run.text) or trace.asynchronous.steps[0].call)
-
-
-def _find_stage_count(text: str) -> Span | None:
-    """Return the place of the third extent of all tile_to_shape(atom, shape), the stages; None if none or several."""
-    blank = blank_text(text)
-    places: set[Span] = set()
-    for call in re.finditer(r"\btile_to_shape\s*\(", blank):
-        shape = find_argument_span(blank, (call.start(), find_closing(blank, call.end() - 1) + 1), 1)
-        listed = re.compile(r"[\w:]+\s*([(<])").match(blank, *shape) if shape is not None else None
-        if listed is not None:
-            closing = find_closing(blank, listed.start(1))
-            sizes = list_argument_spans(blank, listed.end(), closing)
-            places |= {follow_number(blank, sizes[2], ())} if len(sizes) > 2 else set()
-    return places.pop() if len(places) == 1 else None
+    return Pitfall(
+        "shared_memory_over", message, find_stage_count(blank_text(run.text)) or trace.asynchronous.steps[0].call
+    )
 
 
 def describe_open_sums(run: KernelRunner, kernel: str) -> Pitfall | None:
@@ -192,6 +186,7 @@ class _Follower:
         self.copies: list[_Copy] = []
         self.arrays: dict[object, _ArrayContents] = {}
         self.sums: dict[tuple[int, int], list[MadeSum]] = {}
+        self.meeting: dict[tuple[int, int], list[StepTaken]] = defaultdict(list)  # (event, warpgroup) → those that wait
         self.found: Pitfall | None = None
         self.bytes_of_element = 0  # the smallest of all tiles
 
@@ -199,11 +194,26 @@ class _Follower:
         """Follow a step of an agent. step: its asynchronous operation, None for one of an mbarrier; call: its place."""
         if step is None:
             found = self.follow_event(taken, call)
+        elif step.kind == "product":
+            found = self._meet(taken, step)
         else:
-            if step.kind == "product":  # for which the warps of a warpgroup meet
-                self.clocks.pass_on(taken, False)
             found = self.follow_step(taken.agent, step) if taken.passes else None
         self.found = self.found or found
+
+    def _meet(self, taken: StepTaken, step: AsyncStep) -> Pitfall | None:
+        """Follow an agent that comes to a product, for which the warps of a warpgroup meet: it begins for all of them
+        when the first one goes on.
+        """
+        self.clocks.pass_on(taken, False)
+        key = taken.step.event, self._find_group(taken.agent)
+        if not taken.passes:
+            self.meeting[key].append(taken)
+            return None
+        found = None
+        for other in self.meeting.pop(key, ()):
+            self.clocks.pass_on(replace(other, passes=True), False)
+            found = found or self.follow_step(other.agent, step)
+        return found
 
     def follow_event(self, taken: StepTaken, call: Span) -> Pitfall | None:
         """Follow an operation of an mbarrier or a barrier of threads."""

@@ -141,3 +141,16 @@ def _count_blanks(blank: str, at: int) -> int:
 def _find_part(blank: str, opening: int, number: int) -> Span | None:
     spans = list_argument_spans(blank, opening + 1, find_closing(blank, opening))
     return spans[number] if -len(spans) <= number < len(spans) else None
+
+
+def find_stage_count(blank: str) -> Span | None:
+    """Return the place of the third extent of all tile_to_shape(atom, shape), the stages; None if none or several."""
+    places: set[Span] = set()
+    for call in re.finditer(r"\btile_to_shape\s*\(", blank):
+        shape = find_argument_span(blank, (call.start(), find_closing(blank, call.end() - 1) + 1), 1)
+        listed = re.compile(r"[\w:]+\s*([(<])").match(blank, *shape) if shape is not None else None
+        if listed is not None:
+            closing = find_closing(blank, listed.start(1))
+            sizes = list_argument_spans(blank, listed.end(), closing)
+            places |= {follow_number(blank, sizes[2], ())} if len(sizes) > 2 else set()
+    return places.pop() if len(places) == 1 else None

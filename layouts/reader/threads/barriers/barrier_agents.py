@@ -45,8 +45,7 @@ def is_exact(events: Sequence[BarrierEvent]) -> bool:
     places: list[int] = []
     for event in events:
         values = event.values[event.mask]
-        limit = 2 if event.kind == "wait" else _CODES - 2
-        if values.size and (values.min() < -1 or values.max() >= limit):
+        if values.size and (values.min() < -1 or values.max() >= _CODES - 2):
             return False
         if event.kind == "init":
             if values.size and values.min() < 1:
@@ -88,7 +87,8 @@ def make_agents(events: Sequence[BarrierEvent], threads: int) -> list[Agent]:
     """Put threads of a warp that do the same with the same mbarriers into one agent."""
     table = np.zeros((len(events), threads), np.int64)
     for n, event in enumerate(events):
-        table[n] = np.where(event.mask, event.places * _CODES + event.values + 2, 0)
+        values = event.values & 1 if event.kind == "wait" else event.values  # other bits of a parity have no effect
+        table[n] = np.where(event.mask, event.places * _CODES + values + 2, 0)
     agents = []
     for warp in range(0, threads, WARP):
         columns = Counter(map(tuple, table[:, warp : warp + WARP].T.tolist()))

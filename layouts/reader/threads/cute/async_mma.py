@@ -160,7 +160,8 @@ def note_gemm(call: CuteCall, at: tuple[int, int]) -> None:
     operands, sums = call.values[-3:-1], call.values[-1]
     tiles = tuple(locate_operand(run, one) for one in operands)
     lost = [one for one, tile in zip(operands, tiles, strict=True) if tile is None and not is_in_registers(one)]
-    if lost or not is_in_registers(sums) or len(call.values) == 5:
+    apart = len(call.values) == 5 and not _is_same(call.values[1], sums)
+    if lost or not is_in_registers(sums) or apart:
         trace.lose("what one multiplies, or adds to, is not known")
         return
     trace.sized &= all(one.base is not None and one.base.type.size == mma.bytes for one in operands)
@@ -174,6 +175,12 @@ def note_gemm(call: CuteCall, at: tuple[int, int]) -> None:
         sites=sites,
         scale=next(iter(mma.scale[1:]), None),
     )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two tensors are the same registers, such as D and C of gemm."""
+    known = is_in_registers(one) and is_in_registers(other)
+    return known and one.base.array is other.base.array and one.layout == other.layout
 
 
 def is_in_registers(tensor: Any) -> bool:
