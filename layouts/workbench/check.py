@@ -175,7 +175,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     descriptors = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
-    fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors, brief)
+    fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors)
     findings = [one for one in found if one.level != "note"]
     doubts += (one for one in found if one.level == "note")
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
@@ -262,27 +262,26 @@ def _run_threads(
     of_kernels: list[CheckFinding],
     findings: Sequence[CheckFinding],
     descriptors: Collection[CheckedDescriptor],
-    brief: bool,
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Run the threads of each kernel; return (fragments, all findings and notes, open points).
 
-    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run; brief: whether to leave
-    out the open points of mbarriers, and of D if no kernel of the text has mma.sync: such a D is hardly ever known.
+    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run.
     """
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: list[OpenPoint] = []
     if not found:
         found, lost = _check_barriers(source, of_kernels)
+        found = [replace(one, of_result=True) for one in found]
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     if findings:
-        return fragments, [*findings, *notes], open_ if brief else [*open_, *lost]
+        return fragments, [*findings, *notes], [*open_, *lost]
     products = _check_products(source, fragments)
     if fragments.unordered is not None:
         kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
         fragments = replace(fragments, kernels=kernels)
-    open_ = open_ if brief and not fragments.kernels else [*open_, *products.open]
-    return fragments, [*products.mistakes, *notes], open_ if brief else [*open_, *lost]
+    mistakes = (replace(one, of_result=True) for one in products.mistakes)
+    return fragments, [*mistakes, *notes], [*open_, *products.open, *lost]
 
 
 def _check_threads(

@@ -15,11 +15,14 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it."""
+    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it; of_result:
+    whether it is that D of a kernel is not known to be A·B.
+    """
 
     message: str
     span: Span
     needs: tuple[str, ...] = ()
+    of_result: bool = False
 
 
 @dataclass(frozen=True, slots=True)

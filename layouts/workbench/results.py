@@ -146,7 +146,8 @@ class CheckFinding:
 
     reads: how many wrong reads follow from it; edits: replacements that were tried and make all those reads right;
     assumed: the assumptions it depends on, name → value; follows: the places of those reads; changes: (field, encoded,
-    needed) of one descriptor field, each of which would make them right.
+    needed) of one descriptor field, each of which would make them right; of_result: whether a run for
+    mbarriers or D shows it, in which all else is right.
     """
 
     code: str
@@ -158,6 +159,7 @@ class CheckFinding:
     assumed: tuple[tuple[str, str], ...] = ()
     follows: tuple[WrongRead, ...] = ()
     changes: frozenset[tuple[str, int, int]] = frozenset()
+    of_result: bool = False
 
     @property
     def level(self) -> str:

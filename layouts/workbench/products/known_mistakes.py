@@ -17,7 +17,7 @@ from lanescope.workbench.fragments.thread_fragments import find_mma, locate_oper
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.results import CheckFinding, Span, Workbench
 from lanescope.workbench.text.function_texts import blank_text
-from lanescope.workbench.text.loop_texts import LoopText, list_loops_at
+from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
 
 TITLES = {
     "store_outside": "A store to shared memory is outside all arrays",
@@ -120,7 +120,7 @@ def _find_inner_loop(text: str, product: KnownProduct) -> Span:
     loops = list_loops_at(blank, at[0])
     words = [set(re.findall(r"\w+", blank[slice(*site)])) for site in product.sites]
     moving = [loop for loop in loops if all(loop.variable in of_site for of_site in words)]
-    return _find_condition(blank, (moving or loops)[-1]) if loops else at
+    return find_condition(blank, (moving or loops)[-1]) if loops else at
 
 
 def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
@@ -132,16 +132,7 @@ def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
     loops = list_loops_at(blank, at[0])
     if depth is None or depth >= len(loops):
         return at
-    return _find_condition(blank, loops[depth])
-
-
-def _find_condition(blank: str, loop: LoopText) -> Span:
-    """Return the condition of a loop; its head if it has no other part."""
-    first = blank.find(";", *loop.head) + 1
-    past = blank.find(";", first, loop.head[1])
-    if not first or past < 0:
-        return loop.head
-    return first + len(blank[first:past]) - len(blank[first:past].lstrip()), past
+    return find_condition(blank, loops[depth])
 
 
 def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragment], sized: bool) -> CheckFinding | None:
@@ -181,4 +172,4 @@ def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
     site = sites.pop() if len(sites) == 1 else None
     blank = blank_text(text)
     loops = list_loops_at(blank, site[0]) if site is not None else []
-    return _find_condition(blank, loops[-1]) if loops else site
+    return find_condition(blank, loops[-1]) if loops else site

@@ -17,6 +17,7 @@ from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import find_condition, list_loops_at, waits_in
 
 TITLES = {
     "k_coordinate_wrong": "A copy brings other positions along K than the product needs",
@@ -212,7 +213,22 @@ def find_uncovered(sums: Sequence[SumOrigin], grid: Block | None, adds: bool) ->
         f"No product of a tile of D takes K = {missing[0]} to {missing[-1] + step - 1} of"
         f" A and B, whose matrices have {depth} along K: these slices are missing in D."
     )
-    return Pitfall("k_slices_left", message, _find_coordinate(total, 0))
+    return Pitfall("k_slices_left", message, _find_short_loop(total, missing) or _find_coordinate(total, 0))
+
+
+def _find_short_loop(total: SumOrigin, missing: Sequence[int]) -> Span | None:
+    """Return the condition of the loop that ends before the last slices, if these are what is missing: of the products
+    if the slices are loaded, else of the copies; None if it is not seen.
+    """
+    blank, along = blank_text(total.finder.run.text), total.along[0][0]
+    if missing[0] != (total.get_depth(0) or 0) - len(missing) * total.step or not missing[0]:
+        return None
+    loaded = {int(box.find_start()[along]) for box in total.finder.boxes if box.map is total.boxes[0].map}
+    product = total.products[0]
+    call = (product.calls or (product.sites["a"],))[0]
+    site = call if missing[0] in loaded else _find_coordinate(total, 0)
+    loops = [loop for loop in list_loops_at(blank, site[0]) if waits_in(blank, loop.body)]
+    return find_condition(blank, loops[-1]) if loops else None
 
 
 def _is_whole(tiles: Mapping[tuple[object, ...], Sequence[_Cover]], grid: Block | None) -> bool:

@@ -36,7 +36,8 @@ Tiles = Mapping[str, Sequence[StoredTile]]
 def make_open_point(kernel: FunctionText, blank: str, reason: str, place: Span | None = None) -> OpenPoint:
     """Make the open point of a kernel whose D is not proved, by default at its name."""
     at = blank.rfind(kernel.name, 0, kernel.body[0])
-    return OpenPoint(f"D of {kernel.name} is not known to be A·B: {reason}.", place or (at, at + len(kernel.name)))
+    message = f"D of {kernel.name} is not known to be A·B: {reason}."
+    return OpenPoint(message, place or (at, at + len(kernel.name)), of_result=True)
 
 
 def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> str:

@@ -27,10 +27,11 @@ from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.statement_words import StatementWords, list_origins
 
 MOST_TRIED = 40
+_MOST_RUN = 12  # of these, where mbarriers and D are followed after each
 MOST_LIKELY = 24  # likely edits, tried before the others; the first that removes all mistakes is taken
 _MOST_USED = 2  # times that a constant of one place is named, its declaration among them
 _OF_SIZES = ("shared_memory", "tmem_columns")
-_CONSTANT = re.compile(r"[^=(]*?\b(?:const(?:expr)?|#\s*define)\b[^=(]*?\b([A-Za-z_]\w*)\s*(?:=\s*|\s)(?!0[xXbB])\d")
+_CONSTANT = re.compile(r"[^=(]*?(?:\bconst(?:expr)?|#\s*define)\b[^=(]*?\b([A-Za-z_]\w*)\s*(?:=\s*|\s)(?!0[xXbB])\d")
 MOST_NAMED = 3  # numbers; more say nothing about the mistake
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
@@ -71,7 +72,8 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
             return findings
         if _check_edit(report, edit, recheck) is not None:
             return (_move(text, findings, [edit], certain),)
-    right = _keep_alike(report, _list_right(islice(_list_edits(blank, findings), MOST_TRIED), report, recheck))
+    most = _MOST_RUN if any(one.of_result for one in findings) else MOST_TRIED
+    right = _keep_alike(report, _list_right(islice(_list_edits(blank, findings), most), report, recheck))
     if is_late() or not 0 < len(right) <= MOST_NAMED:
         return findings
     if len(right) == 1:
@@ -171,7 +173,9 @@ def _check_edit(before: CheckReport, edit: TextEdit, recheck: Recheck) -> CheckR
         after = recheck(edit)
     except (LayoutError, RecursionError):  # such as more levels of a template
         return None
-    newly_open = {point.message for point in after.open} - {point.message for point in before.open}
+    judged = any(one.of_result for one in before.findings) or after.kernels  # else D need not be known
+    left = {point.message for point in after.open if judged or not point.of_result}
+    newly_open = left - {point.message for point in before.open}
     right = (
         not after.findings
         and not newly_open

@@ -66,11 +66,12 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
     [(18, '8')]
     """
     if _NO_VALUES.isdisjoint(one.words):
-        first = _find_head_end(one.words)
+        first, block = _find_head_end(one.words), _find_block_size(one.words)
         for n, word in enumerate(one.words[first:], first):
             match = _NUMBER.fullmatch(word)
             register = "asm" in one.words and one.words[n - 1] == "["
-            if match is not None and not register and word != _CONTIGUOUS and not _is_warp_size(one, n):
+            fixed = n in block or word == _CONTIGUOUS or _is_warp_size(one, n)
+            if match is not None and not register and not fixed:
                 yield n, match[1]
 
 
@@ -94,6 +95,22 @@ def _find_head_end(words: Sequence[str]) -> int:
         depth += (word == "(") - (word == ")")
         past = n + 1 if word == ")" and not depth and words[0] in ("for", "while") else past
     return past
+
+
+def _find_block_size(words: Sequence[str]) -> range:
+    """Return which words are the size of a launch's blocks: with other threads the kernel is another one.
+
+    >>> _find_block_size("f << < dim3 ( m , n ) , 128 , bytes >> > ( a )".split())
+    range(10, 11)
+    """
+    first = next((n for n, word in enumerate(words) if word == "<<" and "<" in words[n + 1 : n + 2]), len(words))
+    depth, commas = 0, list[int]()
+    for n, word in enumerate(words[first:], first):
+        depth += (word in ("(", "{")) - (word in (")", "}"))
+        commas += [n] if word == "," and not depth else []
+        if word == ">>" and commas:
+            return range(commas[0] + 1, (*commas[1:], n)[0])
+    return range(0)
 
 
 def _is_shift(one: StatementWords, n: int) -> bool:

@@ -41,6 +41,20 @@ def list_loops_at(blank: str, at: int) -> list[LoopText]:
     return list_loops_around(blank, function, at) if function is not None else []
 
 
+def waits_in(blank: str, span: Span) -> bool:
+    """Return whether code waits for something."""
+    return _WAITS.search(blank, *span) is not None
+
+
+def find_condition(blank: str, loop: LoopText) -> Span:
+    """Return the condition of a loop; its head if it has no other part."""
+    first = blank.find(";", *loop.head) + 1
+    past = blank.find(";", first, loop.head[1])
+    if not first or past < 0:
+        return loop.head
+    return first + len(blank[first:past]) - len(blank[first:past].lstrip()), past
+
+
 def _read_loop(blank: str, match: re.Match[str]) -> LoopText:
     if match[2]:
         opening = match.end()
