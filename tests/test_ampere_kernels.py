@@ -32,6 +32,7 @@ IN_PTX = plant(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", take_rows([pytest.param(SCALED, id="scaled"), pytest.param(IN_PTX, id="in PTX")], 1))
 def test_results_may_depend_on_the_block_in_any_way(text: str) -> None:
     report = check_text(text)
@@ -110,6 +111,7 @@ def use_pipeline(made: str) -> str:
     return re.sub(r"pipe\.producer_wait_prior\((\d)\)", r"cuda::pipeline_consumer_wait_prior<\1>(pipe)", text)
 
 
+@pytest.mark.thorough
 @for_each(("wait", "codes"), [("<1>", []), ("<2>", ["copy_wait_short"])])
 def test_a_pipeline_of_one_thread_counts_groups(wait: str, codes: list[str]) -> None:
     report = check_text(use_pipeline("cuda::make_pipeline()").replace("<1>(pipe)", f"{wait}(pipe)"))

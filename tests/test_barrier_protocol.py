@@ -107,6 +107,7 @@ def test_a_later_initialization_does_not_open_the_mbarriers_before_it() -> None:
         assert find_lines(change("  __syncthreads();\n", begun)) == []
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_takes_too_many_steps_is_a_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "MOST_BARRIER_STEPS", 2000)
     text = change("float* C, int M, int N, int K) {\n  extern", "float* C, int turns) {\n  extern").replace(
@@ -153,6 +154,7 @@ def test_a_poll_is_used_before_that_of_another_phase() -> None:
         trace.peek(second)
 
 
+@pytest.mark.thorough
 def test_a_mistake_of_copies_is_reported_alone() -> None:
     """That no thread waits for the copies is said once."""
     assert list_codes(change(READ, ""), check_whole) == ["bytes_not_copied"]

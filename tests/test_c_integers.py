@@ -38,6 +38,7 @@ def test_constant_expressions_are_those_of_gcc() -> None:
     assert c_expressions.find_wrong_constants(choose_count(800, 150), seed=20261123) == []
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_what_is_known_of_an_open_value_is_true_for_every_parameter() -> None:
     count = choose_count(250, 50)

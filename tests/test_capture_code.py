@@ -115,6 +115,7 @@ def assemble(ptx: str, file: Path) -> str:
     ).stdout
 
 
+@pytest.mark.thorough
 @needs_sass
 @pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]] if FULL else [EXAMPLES[3]], ids=lambda one: one.name)
 def test_compiled_out_it_costs_nothing(example: ExampleProgram, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import tarfile
 from functools import lru_cache
 
+import pytest
+
 from lanescope import capture
 from lanescope.app.hardware import capture_verdicts
 from lanescope.capture.report import Verified
@@ -65,6 +67,7 @@ def test_blocks_of_a_cluster_record_their_own_memory() -> None:
     assert {one.window_first for one in records if len(one.window)} == {1024}
 
 
+@pytest.mark.thorough
 def test_registers_of_a_load_that_an_mma_takes_in_another_order() -> None:
     made = verify_run("p3_4warps_x4_pairs-b_pairs")
     first = made.first_wrong

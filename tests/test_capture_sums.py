@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from lanescope import find
 from lanescope.capture import fills
@@ -93,6 +94,7 @@ def test_a_recorded_c_is_in_d(records: list[Record], says: list[str]) -> None:
     assert list_verdicts(made) == says and made.verdict == ("mismatch" if "mismatch" in says else "match")
 
 
+@pytest.mark.thorough
 def test_tiles_of_one_warpgroup_begin_at_their_own() -> None:
     """Two tiles of D at once: C's may be recorded before both, and only one of them may begin at zero."""
     a = np.concatenate([A, B])

@@ -99,6 +99,7 @@ def test_more_rows_than_the_fill_has_codes() -> None:
     assert capture_verdicts.list_causes(made) == ["k_step_missing"]
 
 
+@pytest.mark.thorough
 def test_a_pipeline_of_stages_that_wrap_past_the_fill() -> None:
     """Two stages of 64 of K; the third tile is in the first stage again."""
     records = []
@@ -146,6 +147,7 @@ def build_ring(stages: int, turns: int) -> list[Record]:
     return records
 
 
+@pytest.mark.thorough
 @for_each(("stages", "turns"), [(1, 5), (5, 6)], sample=1)
 def test_stages_of_a_ring_hold_codes_twice(stages: int, turns: int) -> None:
     records = build_ring(stages, turns)

@@ -121,6 +121,7 @@ def render_driver(number: int, found: Chain) -> str:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 def test_the_code_gives_the_addresses_that_were_verified() -> None:
     cases = sample_cases()

@@ -189,6 +189,7 @@ def test_names_of_libraries_that_a_text_uses_again_end_nothing() -> None:
         assert [one.code for one in told.findings] == codes and told.steps == right and told.open == ()
 
 
+@pytest.mark.thorough
 def test_a_map_behind_a_long_kernel_is_found() -> None:
     """Calls without a body that say nothing of maps and descriptors do not take their places."""
     calls = " ".join(f"stage{n}(out); flush();" for n in range(1200))
@@ -196,6 +197,7 @@ def test_a_map_behind_a_long_kernel_is_found() -> None:
     assert (told.maps, told.steps, told.open) == (2, 8, ())
 
 
+@pytest.mark.thorough
 def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE", 1)
     monkeypatch.setattr(guesses, "PATIENCE", 1)

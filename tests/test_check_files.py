@@ -112,6 +112,7 @@ def test_the_hook_and_the_workflow_name_what_there_is() -> None:
     assert "upload-sarif" in guide and "id: lanescope" in guide
 
 
+@pytest.mark.thorough
 def test_a_file_whose_time_is_over_is_named_with_the_line(tmp_path: Path) -> None:
     lines = [f"  desc |= (uint64_t)(s + {n}) << {n % 60};" for n in range(20_000)]
     slow, right = tmp_path / "slow.cu", tmp_path / "right.cu"

@@ -44,6 +44,7 @@ STYLES = {
 }
 
 
+@pytest.mark.thorough
 @for_each("style", STYLES, sample=2)
 def test_slices_may_be_multiplied_in_any_order(style: str) -> None:
     report = check_text(plant(*STYLES[style], text=TMA))
@@ -155,6 +156,7 @@ def test_a_ring_may_advance_by_two_stages() -> None:
 # steps that do not meet the slices ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_short_k_step_is_blamed_on_the_loop() -> None:
     """Steps of 8 elements are half a slice: eight of them would take two boxes, but the box is right."""
     loop = (LOOP, f"    for (int kk = 0; kk < BK; kk += 8)\n      {PRODUCT.format('kk')}")

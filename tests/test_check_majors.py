@@ -50,6 +50,7 @@ def check(*edits: tuple[str, str]) -> CheckReport:
     return check_text(text)
 
 
+@pytest.mark.thorough
 @for_each("known_by", [BY_SIZE, BY_COORDINATE], sample=1)
 def test_a_wrong_k_step_is_not_a_wrong_transpose(known_by: tuple[str, str]) -> None:
     right, report = check(known_by), check(known_by, STEP)

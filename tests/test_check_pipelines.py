@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
 from tests.test_check import plant_mistake
@@ -70,6 +72,7 @@ def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, 
     assert any(own == code and line in at for own, at in places), places
 
 
+@pytest.mark.thorough
 def test_a_wrong_transpose_does_not_unname_the_operands_map() -> None:
     """The map of A is named map_a whichever way the multiplication reads A, also where the text has no map of B."""
     nameless = PIPED.replace("dims_a[2] = {K, M}", "dims_a[2] = {d0, d1}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
@@ -239,6 +241,7 @@ def test_even_and_odd_columns_may_be_stored_apart() -> None:
     assert found.code == "result_misplaced"
 
 
+@pytest.mark.thorough
 def test_rows_may_be_permuted_in_a_and_d_alike() -> None:
     """A thread then holds two rows that follow each other."""
     stored = plant(("lane / 4;", "lane / 4 * 2;"), ("(r + 8) * N", "(r + 1) * N"), text=MMA)
@@ -253,6 +256,7 @@ def test_elements_of_wgmma_are_stored_where_they_belong() -> None:
     assert [code for code, _ in list_findings(planted)] == ["result_misplaced"]
 
 
+@pytest.mark.thorough
 def test_a_launch_whose_bytes_depend_on_what_it_passes_is_left_open() -> None:
     text = plant(("bytes = 2 * STAGE", "bytes = K * STAGE"), text=MMA)
     assert not list_findings(text.replace("constexpr int bytes", "const int bytes"))

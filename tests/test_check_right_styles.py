@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
@@ -24,6 +26,7 @@ def test_a_tile_that_is_swizzled_in_global_memory_is_copied_as_it_is() -> None:
     assert list_codes(plant(packed, text=STORES)) == []
 
 
+@pytest.mark.thorough
 def test_rows_that_are_a_pitch_apart_in_global_memory_are_not_swizzled_there() -> None:
     forgotten = (FILLS_A, "sA[i] = A[(row + i / 64) * K + t * 64 + i % 64];")
     assert list_codes(plant(forgotten, text=STORES)) == ["fragment_mismatch"]
@@ -51,6 +54,7 @@ LOADED = "A[(blockIdx.y * BM + r) * K + k0 + c]"
 PACKED = "A[(blockIdx.y * (K / BK) + k0 / BK) * BM * BK + i * 8]"
 
 
+@pytest.mark.thorough
 @for_each(("loaded", "found"), [(PACKED, []), (LOADED, ["fragment_mismatch"])])
 def test_ldmatrix_reads_a_tile_that_is_packed_in_global_memory(loaded: str, found: list[str]) -> None:
     text = plant((STORED, "As[i * 8]) ="), (LOADED, loaded), READS_XOR, text=PADDED)

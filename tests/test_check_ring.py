@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.ring_kernels import RING, plant_after
@@ -20,6 +22,7 @@ def test_the_right_kernel_is_verified() -> None:
     assert (report.findings, report.unverified, report.steps) == ((), (), 96)
 
 
+@pytest.mark.thorough
 def test_an_iteration_may_fill_several_stages() -> None:
     """Each stage has its own barrier, and its slice of K is multiplied whole."""
     loop = "  for (int t = 0; t < K / BK; ++t) {\n    int slot = t % STAGES;\n"
@@ -66,7 +69,7 @@ def test_a_copy_to_a_number_is_of_no_array() -> None:
     assert "copy_past_array" not in list_codes(text)
 
 
-@for_each("name", MISTAKES)
+@for_each("name", MISTAKES, sample=1)
 def test_a_mistake_stands_at_its_line(name: str) -> None:
     after, old, new, code = MISTAKES[name]
     text, line = plant_after(after, old, new)
@@ -100,6 +103,7 @@ def test_every_tile_of_a_persistent_kernel_is_verified() -> None:
     assert answer.steps > check_text(TMA).steps > 0
 
 
+@pytest.mark.thorough
 def test_a_step_that_is_open_is_no_stage() -> None:
     """What differs between the K steps of one turn is not a stage, even if its factor is that of the stages."""
     wide = _COUNTED.replace("int N, int K) {\n  extern", "int N, int K, bool wide) {\n  extern")

@@ -6,6 +6,8 @@ kept in place by empty asm statements.
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.reader.instructions.unknown_instructions import find_unknown_instructions
 from tests.cases import for_each
 from tests.checked import check_text, list_codes, list_findings
@@ -83,6 +85,7 @@ RING = (
 )
 
 
+@pytest.mark.thorough
 def test_a_consumer_that_begins_in_the_middle_of_the_ring_is_verified() -> None:
     found = check_text(RING)
     assert not found.findings and not found.unverified

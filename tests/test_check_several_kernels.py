@@ -100,6 +100,7 @@ INSTANCES = (
 READS = 24  # two operands of four K steps, in three turns
 
 
+@pytest.mark.thorough
 def test_each_instance_is_verified_with_its_own_boxes() -> None:
     report = check_text(INSTANCES)
     assert (report.findings, report.unverified, report.steps) == ((), (), 2 * READS)
@@ -119,6 +120,7 @@ def test_launches_of_equal_tiles_are_verified_once() -> None:
     assert check_text(plant((again, f"{again}\n  {again}"))).steps == READS
 
 
+@pytest.mark.thorough
 def test_a_loop_of_copies_that_was_not_run_to_its_end_may_fill_the_tile() -> None:
     """Of 64 boxes, one for each row, some turns are run."""
     rows = "for (int r = 0; r < BM; ++r) tma_load(sA + slot * BM * BK + r * BK, &ta, &full[slot], t * BK, row + r);"

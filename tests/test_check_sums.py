@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import for_each
 from tests.checked import list_findings
 from tests.transfer_kernels import TMA, plant
@@ -68,6 +70,7 @@ def test_sums_that_start_once(old: str, new: str) -> None:
         assert not list_findings(always)
 
 
+@pytest.mark.thorough
 @for_each(
     ("alias", "read"),
     [

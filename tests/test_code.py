@@ -41,6 +41,7 @@ def sample_instructions() -> dict[str, list[Instruction]]:
     return out
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     nvrtc.find_library() is None or assembler.find_ptxas() is None,
     reason="no NVRTC or no ptxas: make test installs both",

@@ -136,6 +136,7 @@ def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, ne
     assert found.steps <= 12 < check(RIGHT).steps  # the other operand's reads
 
 
+@pytest.mark.thorough
 def test_a_barrier_whose_member_function_expects_the_bytes_is_that_of_the_copies() -> None:
     text = change(RIGHT, "struct Storage {", f"{BARRIER}\nstruct Storage {{")
     text = change(text, "uint64_t full[STAGES],", "Barrier full[STAGES]; uint64_t")
@@ -145,6 +146,7 @@ def test_a_barrier_whose_member_function_expects_the_bytes_is_that_of_the_copies
     assert [[one.code for one in check(made).findings] for made in (text, wrong)] == [[], ["expect_tx_bytes"]]
 
 
+@pytest.mark.thorough
 @for_each(
     ("old", "new"),
     [
@@ -184,6 +186,7 @@ FILLS = [  # before the loops: threads fill all stages of B
 ]
 
 
+@pytest.mark.thorough
 @for_each("code", FILLS)
 def test_threads_may_fill_a_tile_through_the_array_that_an_object_is_in(code: str) -> None:
     fence = 'asm volatile("fence.proxy.async;");\n  __syncthreads();\n'
@@ -192,6 +195,7 @@ def test_threads_may_fill_a_tile_through_the_array_that_an_object_is_in(code: st
     assert [finding.code for finding in found.findings] == []
 
 
+@pytest.mark.thorough
 @for_each(
     "call",
     ["cuda::memcpy_async(s.A[q], src + t * BK, cuda::aligned_size_t<16>(BM * BK * 2), bar);", "fill_async(s.A[q], t);"],

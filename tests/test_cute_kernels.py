@@ -236,6 +236,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.thorough
 def test_stages_that_an_argument_ends_are_not_counted() -> None:
     """The argument is 2, so the fourth stage, which the tensor does not have, is never filled."""
     text = plant(

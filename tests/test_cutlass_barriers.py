@@ -121,6 +121,7 @@ def test_a_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str
     assert place in found[0][1]
 
 
+@pytest.mark.thorough
 @for_each(
     "old, new",
     [
@@ -144,6 +145,7 @@ def test_names_that_the_text_declares_are_its_own() -> None:
     assert [code for code, _ in find_lines(own + wrong)] == ["mbarriers_open"]
 
 
+@pytest.mark.thorough
 @for_each("bytes_", [1, 8], sample=1)
 def test_a_byte_count_is_wrong_if_it_is_that_of_no_element_size(bytes_: int) -> None:
     """The type of the elements is a template argument that the text does not give."""
@@ -190,7 +192,7 @@ DEFERRED = DEFERRED.replace("<class T> void multiply", "<class T, int warps> voi
 DEFERRED += "void run(int n, half_t* A) { constexpr int kWarps = 8; multiply<half_t, kWarps>(n, n, n, A, A, A); }\n"
 
 
-@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED, HIDDEN, DEFERRED], sample=2)
+@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED, HIDDEN, DEFERRED], sample=1)
 def test_a_ring_is_simulated_however_it_is_written(kernel: str) -> None:
     assert kernel != RING
     assert [code for code, _ in find_lines(kernel.replace(ARRIVE, ""))] == ["mbarrier_stuck"]
@@ -201,6 +203,7 @@ def test_a_stage_of_one_operand_that_no_product_reads_is_a_mistake() -> None:
     assert code == "stage_unread" and "gemm(" in line
 
 
+@pytest.mark.thorough
 @for_each(
     "old, new",
     [
@@ -301,6 +304,7 @@ PROMOTED = RING.replace("  int next = 0;", "  Tensor total = make_fragment_like(
 FIRST = "    warpgroup_arrive();\n    mma.accumulate_ = GMMA::ScaleOut::Zero;\n"
 
 
+@pytest.mark.thorough
 @for_each(
     "promotion, codes",
     [

@@ -301,6 +301,7 @@ def build_core_matrices(rng: Random, rows: int, k: int) -> tuple[str, int, int]:
     return f"((8,{wide}),(8,{deep})):((8,{sbo // 2}),(1,{lbo // 2}))", lbo, sbo
 
 
+@pytest.mark.thorough
 def test_no_message_contradicts_its_fix() -> None:
     """Words with random strides, of the other order, in bytes, shifted twice, exchanged: what a message calls right is
     what its fix holds, and the fix reads every element.

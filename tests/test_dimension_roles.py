@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 
@@ -33,6 +35,7 @@ def test_each_product_of_attention_has_its_own_k(inner: str, outer: str) -> None
     assert (report.findings, report.steps, report.open) == ((), 12, ())
 
 
+@pytest.mark.thorough
 def test_names_of_one_product_still_decide() -> None:
     """B is stored (n, k), N inner; without the transpose it is read K-major."""
     right = (

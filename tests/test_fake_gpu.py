@@ -89,6 +89,7 @@ def test_every_kind_of_instruction_is_launched_as_its_kernel_asks(name: str, car
     assert len(card.compiled) == len(cuda._kernels), "each kernel is compiled once"
 
 
+@pytest.mark.thorough
 def test_a_wrong_answer_differs(card: FakeGpu) -> None:
     card.wrong = 0x00400000
     cuda = CudaDevice()

@@ -177,6 +177,7 @@ def test_its_route_answers_and_refuses(client: Client) -> None:
         assert (error_body["code"], error_body["message"], error_body["field"]) == (error[0], error[1], error[3])
 
 
+@pytest.mark.thorough
 def test_its_route_is_documented(client: Client) -> None:
     document = client.get("/openapi.json").json()
     operation = document["paths"]["/api/v1/tile-bytes"]["get"]

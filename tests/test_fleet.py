@@ -294,6 +294,7 @@ def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) ->
     assert fleet.submit(build_request()).result(60)["agrees"]
 
 
+@pytest.mark.thorough
 def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
     with TestClient(create_app(ServerHardware(why_not=NO_CUPY, fleet=Fleet(fleet.address)))) as client:
         told = client.get("/api/v1/gpu").json()

@@ -43,6 +43,7 @@ def test_a_scheduler_that_accepts_and_says_nothing_leaves_nothing_behind(given_u
     gc.collect()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"

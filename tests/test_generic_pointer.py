@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from lanescope.descriptor.matrix import Descriptor, view
@@ -73,6 +74,7 @@ def test_a_wrong_panel_is_still_called_one() -> None:
         assert verdict.diagnoses[0].code == "panel_stride_wrong"
 
 
+@pytest.mark.thorough
 def test_code_that_leaves_a_pointer_unmasked_reads_nothing_right() -> None:
     """The symbol of an address has no upper bits, the pointer has: a match of the fields is none."""
     old = "uint32_t addr = static_cast<uint32_t>(__cvta_generic_to_shared(p));"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import pytest
+
 from lanescope.app.guide import index as guide_index, rendering as guide
 from tests.cases import for_each
 from tests.client import Client
 
 
+@pytest.mark.thorough
 def test_the_index_has_a_figure_and_a_sentence_for_every_page(client: Client) -> None:
     text = client.get("/guide").text
     for slug in guide_index.ORDER:

@@ -61,6 +61,7 @@ def run_python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
+@pytest.mark.thorough
 def test_only_pages_routes_and_schemas_import_the_web_framework() -> None:
     """Every file: import-linter's contract can name a module only by how it is called."""
     having = {path for path in MODULES if find_imports(path, *SERVER.split())}
@@ -107,6 +108,7 @@ def test_oracles_import_nothing_they_judge(path: str) -> None:
     assert not find_imports(path, "lanescope", "layouts", "app")
 
 
+@pytest.mark.thorough
 def test_every_import_names_the_package() -> None:
     """From the repository's root `import layouts` works, too, and would load the engine a second time."""
     paths = [path for path in list_tracked("app", "layouts", "tests", "examples") if path.endswith(".py")]
@@ -114,6 +116,7 @@ def test_every_import_names_the_package() -> None:
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_cupy_is_imported_in_one_module() -> None:
     having = [path for path in MODULES if find_imports(path, "cupy")]
     assert having == ["app/hardware/device.py"]

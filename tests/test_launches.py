@@ -6,6 +6,8 @@ places; where nothing says it, the value is open.
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text
@@ -70,6 +72,7 @@ def test_a_wrong_value_of_a_launch_is_found(launch: str) -> None:
     assert wrong.steps == 0 and {finding.code for finding in wrong.findings} == {"sbo_other_width"}
 
 
+@pytest.mark.thorough
 def test_a_loop_that_launches_a_kernel_is_none_of_its_loops() -> None:
     """The loop that measures a kernel's time has often a variable of the same name as one of the kernel's."""
     wrong = check(TEMPLATE, "for (int k = 0; k < 9; ++k) gemm<SBO><<<1, 128>>>(out + k, 4);", 512)
@@ -91,6 +94,7 @@ def test_an_instance_of_a_namespace_and_of_a_host_template() -> None:
     assert (report.steps, report.findings, report.open) == (8, (), ())
 
 
+@pytest.mark.thorough
 @for_each("launch", ["gemm<SBO><<<1, 128>>>(out, 4);", "auto* k = gemm<SBO>; k<<<1, 128>>>(out, 4);"])
 def test_attributes_of_a_kernel_do_not_hide_its_template(launch: str) -> None:
     assert check(CLUSTER, launch).steps == 8 and check(CLUSTER, launch, 512).findings

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 import pycute
+import pytest
 
 from lanescope.ptx.catalog import find
 from lanescope.reader.compiler_output.triton import format_mlir
@@ -140,6 +141,7 @@ def test_a_module_is_listed_with_its_operations() -> None:
     assert parse_module("#mma = #ttg.nvidia_mma<{versionMajor = 2}>") is None
 
 
+@pytest.mark.thorough
 def test_real_objects_are_read_by_their_text() -> None:
     """Gluon's own objects print what the reader reads; a layout of pycute is one of CuTe."""
     cases = LayoutCases()

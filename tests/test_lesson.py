@@ -9,6 +9,8 @@ from html import unescape
 from itertools import product
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
+
 from lanescope import find
 from lanescope.app.guide import lesson, values
 from lanescope.app.guide.rendering import render_guide_page
@@ -169,6 +171,7 @@ def test_only_lines_along_k_go_without_a_transpose(letter: str) -> None:
     assert page.count(takes) >= 3
 
 
+@pytest.mark.thorough
 def test_ptx_writes_the_canonical_layouts_in_elements() -> None:
     """Each row with T, m, k, LBO and SBO put in gives the address of every element, for 16, 8 and 32 bits."""
     rows = re.findall(r"^\| (K|MN)-major \| (\w+) \| `(.*?)` \|$", values.TABLES["ptx-layouts"](), re.M)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.copies.transfers import find_map, read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelText
@@ -151,6 +153,7 @@ EITHER = [  # what may leave either map in the object of A
 ]
 
 
+@pytest.mark.thorough
 @for_each("text", EITHER, sample=1)
 def test_a_tile_that_either_of_two_maps_fills_is_open(text: str) -> None:
     assert list_boxes(text) == [None, (64, 128)]
@@ -169,6 +172,7 @@ def test_a_map_that_only_one_branch_makes_is_that_map() -> None:
     assert list_boxes(text) == [(64, 64), (64, 128)]
 
 
+@pytest.mark.thorough
 def test_a_barrier_of_returned_maps_expects_their_bytes() -> None:
     right = hold("returned")
     assert not check_text(right).findings

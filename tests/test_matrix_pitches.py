@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+import pytest
+
 from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.text.contents import evaluate_with_choices
 from tests.ampere_kernels import REGISTERS, TEMPLATES
@@ -89,6 +91,7 @@ WIDE_A = plant((A_ROW, "(m0 + i / 4) * N"), text=WMMA)
 NARROW_B = rename_sizes(plant((B_ROW, "(t * TK + i / 8) * K"), (LAUNCH, launch(512, 1024, 256)), text=WMMA))
 
 
+@pytest.mark.thorough
 def test_the_sizes_of_a_launch_decide() -> None:
     square, wide = launch(512, 512, 512), launch(512, 1024, 256)
     assert not list_open(plant((LAUNCH, square), text=WIDE_A))

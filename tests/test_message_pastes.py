@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lanescope.app.read import text_meanings
 from lanescope.app.read.text_meanings import read_text
 from lanescope.messages import recognise_messages
@@ -254,6 +256,7 @@ def test_the_rule_that_a_call_breaks_has_its_page() -> None:
             assert reading.kind == "tensor_map" and f"/messages/{rule.row.slug}" in pages, pages
 
 
+@pytest.mark.thorough
 def test_every_message_has_a_page_and_an_answer(client: Client) -> None:
     listed = client.get("/api/v1/messages").json()["listed"]
     assert len(listed) > 100

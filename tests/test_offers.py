@@ -109,6 +109,7 @@ def test_a_short_opcode_is_understood(text: str) -> None:
     assert {find(ptx).family.opcode.short for ptx in error.nearest} == {text}
 
 
+@pytest.mark.thorough
 def test_what_is_offered_is_legal() -> None:
     for text in WRONG:
         near = get_refusal(text).nearest

@@ -53,11 +53,13 @@ def test_a_call_without_code_may_be_what_is_missing() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_fence_in_one_branch_may_be_the_one() -> None:
     """Not every path has the fence, but a path that has none is not known to be taken."""
     assert not list_findings(plant(("    warpgroup_arrive();\n", "    if (K > 64) warpgroup_arrive();\n")))
 
 
+@pytest.mark.thorough
 def test_cutlass_names_are_known_without_their_code() -> None:
     named = plant(
         ('__device__ void warpgroup_arrive() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }\n', "")

@@ -95,6 +95,7 @@ def test_it_is_imported_beside_other_modules_called_app_and_layouts(installed: P
     assert (ran.returncode, ran.stdout) == (0, "[(13, 2)]\n"), ran.stderr
 
 
+@pytest.mark.thorough
 def test_the_engine_works_without_the_parser_of_code(installed: Path, project: Path) -> None:
     program = f"""
 from lanescope import find, reader, tiled_mma
@@ -125,6 +126,7 @@ def link_requirements(requirements: Sequence[str], site: Path) -> None:
             link_requirements(found.requires or (), site)
 
 
+@pytest.mark.thorough
 def test_the_command_runs_with_what_the_wheel_requires_and_without_the_server(
     installed: Path, tmp_path_factory: pytest.TempPathFactory, project: Path
 ) -> None:
@@ -155,6 +157,7 @@ def test_the_command_runs_with_what_the_wheel_requires_and_without_the_server(
     assert served.returncode == 2 and "lanescope[web]" in served.stderr
 
 
+@pytest.mark.thorough
 def test_the_layers_hold(installed: Path) -> None:
     """The contracts of pyproject.toml, asked of the package as it is installed."""
     lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"

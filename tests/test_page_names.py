@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+import pytest
+
 from lanescope.app.guide.examples import EXAMPLES
 from lanescope.app.guide.index import ORDER, read_title
 from lanescope.app.kit import menus
@@ -34,6 +36,7 @@ def test_menus_and_guide_have_no_twins() -> None:
     assert find_twins((guide | entries).values()) == []
 
 
+@pytest.mark.thorough
 def test_every_page_of_the_menus_opens_and_no_titles_or_headings_are_twins(client: Client) -> None:
     answers = [client.get(entry.href) for links in menus.list_entries().values() for entry in links]
     assert {answer.status_code for answer in answers} == {200}

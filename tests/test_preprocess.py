@@ -117,6 +117,7 @@ def test_every_character_keeps_its_place() -> None:
 # the budget -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @for_each(
     "use",
     [
@@ -291,6 +292,7 @@ def test_an_evaluation_merged_with_itself_is_itself() -> None:
     assert [one.term for one in both.bodiless_calls] == [one.term for one in made.bodiless_calls]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not GXX, reason="needs g++")
 def test_what_is_known_holds_whatever_the_macros_are(tmp_path: Path) -> None:
     """Random programs run by g++ under some of the choices of their macros."""

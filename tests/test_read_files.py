@@ -107,6 +107,7 @@ def test_a_single_file_opens_in_the_workbench(client: Client) -> None:
     assert "SBO is <code>512</code>" in client.get(answer.headers["location"]).text
 
 
+@pytest.mark.thorough
 def test_a_file_past_the_workbench_s_limit_is_checked(client: Client) -> None:
     long = KERNELS[0].text + "// a comment\n" * 5000
     assert len(long) > 1 << 16

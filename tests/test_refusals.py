@@ -191,6 +191,7 @@ WORDS = ("/api/v1/descriptors/", "/api/v1/instruction-descriptors/", "/api/v1/ze
 METHODS = ("GET", "POST", "BREW", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
+@pytest.mark.thorough
 def test_every_other_method_is_refused_with_those_allowed(client: Client) -> None:
     parts = {"ptx": PTX, "name": "a", "operand": "a", "word": "0x0", "value": "0x0", "form": "svg"}
     for path, methods in client.get("/openapi.json").json()["paths"].items():

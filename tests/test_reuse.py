@@ -62,6 +62,7 @@ def find_holders(op: Operand) -> list[frozenset[tuple[int, ...]]]:
     return [frozenset(column) for column in out]
 
 
+@pytest.mark.thorough
 def test_every_order_of_k_is_right_and_where_none_is_said_none_exists() -> None:
     """By the owners alone: an order is a permutation that leaves every element in its lanes; none exists where the
     columns' holders differ in number.

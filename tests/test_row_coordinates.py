@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.ampere_kernels import REGISTERS
 from tests.cases import for_each
@@ -109,6 +111,7 @@ def test_a_bound_by_the_size_of_the_other_dimension_is_found(text: str, right: s
     assert list_places(plant((right, wrong), text=text)) == [("bound_of_other_size", wrong)]
 
 
+@pytest.mark.thorough
 @for_each(
     "use",
     [

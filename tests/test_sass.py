@@ -137,6 +137,7 @@ KINDS = {  # a text of tcgen05.mma and what its SASS says beside the kind
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     assembler.find_ptxas() is None or disassembly.find_nvdisasm() is None, reason="no ptxas or no nvdisasm"
 )

@@ -73,6 +73,7 @@ LOADS = """  for (int c = 0; c < BN; c += 8)
 BY_QUADS = re.sub(r"(?s)  for \(int c = 0; c < BN; c \+= 2\) \{.*?\n  \}\n", lambda _: LOADS, BY_TMA)
 
 
+@pytest.mark.thorough
 def test_a_load_gives_each_thread_its_lanes_and_columns() -> None:
     assert BY_QUADS != BY_TMA and run_blocks(BY_QUADS) == OriginReport()
     (found,) = run_blocks(plant(("(row + m) * N + col + n", "(row + m) * N + row + n"), text=BY_QUADS)).mistakes
@@ -95,7 +96,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
 ]
 
 
-@for_each(("old", "new", "code", "line"), MISTAKES, sample=3)
+@for_each(("old", "new", "code", "line"), MISTAKES, sample="code")
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=BY_TMA)
     found = dict(locate_findings(text, run_blocks(text).mistakes))

@@ -203,6 +203,7 @@ def test_elements_that_are_computed_from_row_and_column_are_those_of_a_matrix() 
     assert {one.code for one in wrong.findings} == {"fragment_mismatch"}
 
 
+@pytest.mark.thorough
 @for_each(
     ("old", "new"),
     [
@@ -217,6 +218,7 @@ def test_other_computed_elements_are_open(old: str, new: str) -> None:
     assert made.findings == [] and made.verified < 2
 
 
+@pytest.mark.thorough
 def test_a_tile_that_one_thread_fills_is_followed() -> None:
     """Its 8,192 iterations are independent: each thread of the block runs one of 128 at a time."""
     alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", ONE_THREAD)

@@ -104,6 +104,7 @@ def test_a_condition_that_is_not_known_hides_nothing_that_is_certain() -> None:
     assert list_found(maybe) == []  # it may be executed
 
 
+@pytest.mark.thorough
 def test_a_function_without_a_body_may_be_a_barrier() -> None:
     assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
 
@@ -115,6 +116,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.thorough
 @for_each("name", OBJECTS, sample=1)
 def test_an_object_may_hold_a_barrier(name: str) -> None:
     method, use = OBJECTS[name]
@@ -134,11 +136,13 @@ def test_an_object_commits_its_copies_where_its_scope_ends() -> None:
     assert text.count("Group") == 3 and list_found(text) == []
 
 
+@pytest.mark.thorough
 def test_the_base_of_a_class_may_hold_a_barrier() -> None:
     text = STAGED.replace("__global__", "struct Sync : Base {};\n__global__")
     assert list_found(text.replace("    __syncthreads();\n    fill", "    { Sync sync; }\n    fill")) == []
 
 
+@pytest.mark.thorough
 def test_an_order_that_is_not_followed_is_said() -> None:
     text = STAGED.replace("    __syncthreads();\n", "    meet(t);\n").replace("fill((t + ", "meet(t);\n    fill((t + ")
     assert [kernel.gap for kernel in check_text(text).kernels] == [
@@ -146,6 +150,7 @@ def test_an_order_that_is_not_followed_is_said() -> None:
     ]
 
 
+@pytest.mark.thorough
 @for_each(
     ("ahead", "found"),
     [

@@ -281,6 +281,7 @@ def test_a_type_that_only_the_host_knows_leaves_the_other_arguments_known() -> N
     assert (made.findings, made.verified) == ([], 2)
 
 
+@pytest.mark.thorough
 def test_a_number_that_bounds_no_row_is_not_dropped() -> None:
     """A minimum with a known number may be a table's end, and another test may choose between two matrices."""
     for other in ("min((int)blockIdx.y * BM + r, 63)", "(flags[r] < M ? (int)blockIdx.y * BM + r : 0)"):
@@ -296,6 +297,7 @@ SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec
 SCALES = ', {%10}, {0, 0}, {%10}, {0, 0};"'
 
 
+@pytest.mark.thorough
 @for_each(
     ("opcode", "scales", "elements"),
     [
@@ -395,6 +397,7 @@ def test_a_table_gives_a_number_for_each_code(index: str, verified: int) -> None
     assert check_thread_tiles(text, {}).verified == verified
 
 
+@pytest.mark.thorough
 @for_each(
     "launch",
     [

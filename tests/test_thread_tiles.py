@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from lanescope.ptx import catalog
 from lanescope.reader.threads.instructions.matrix_loads import gather_register
@@ -176,6 +177,7 @@ def test_a_copy_under_a_predicate_is_one_of_an_inner_tile(guard: str, verified: 
     assert {finding.code for finding in report.findings} <= (set() if verified else {"tile_not_filled"})
 
 
+@pytest.mark.thorough
 @for_each(("stored", "verified"), [("z", True), ("%0", False)])
 def test_a_store_under_the_opposite_predicate_may_only_fill_with_zeros(stored: str, verified: bool) -> None:
     copy = "cp.async.cg.shared.global [%0], [%1], 16;"
@@ -242,6 +244,7 @@ def test_a_slice_that_one_operand_takes_twice() -> None:
     assert finding.code == "k_slice_repeated" and wrong[slice(*finding.span)] == "step(32, 16)"
 
 
+@pytest.mark.thorough
 def test_template_arguments_and_threads_of_launches_in_macros() -> None:
     """The host's evaluation reaches the launch: through a macro, a template and a variable."""
     launcher = """

@@ -142,6 +142,7 @@ def test_triton_chooses_the_same_instructions_and_layouts() -> None:
     assert find_difference(moved, products, False) == "operand a"
 
 
+@pytest.mark.thorough
 def test_the_ptx_has_the_instruction() -> None:
     dots = [one for one in Dots(40).list_chosen(choose_count(150, 3), 1 << 16) if one[0].capability != 88]
     seen = compile_dots([make_case(dot) for dot, _ in dots], "ptx")

@@ -125,6 +125,7 @@ def make_wrong_layouts() -> list[str]:
     return out
 
 
+@pytest.mark.thorough
 def test_any_value_of_a_parameter_is_read_or_refused() -> None:
     made = refused = 0
     for kind, params in PARAMETERS.items():

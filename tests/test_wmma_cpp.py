@@ -187,6 +187,7 @@ def test_wmma_alignment(pointer: int, ldm: int, failing: set[str]) -> None:
     assert {rule.name for rule in wmma.check_pointer(op, pointer, ldm, "row") if not rule.holds} == failing
 
 
+@pytest.mark.thorough
 @needs_headers
 @for_each("argument", ["true", "false"])
 def test_satf_is_of_integer_products_alone(argument: str) -> None:

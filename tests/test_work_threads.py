@@ -147,6 +147,7 @@ def count_to(turns: int) -> int:
     return turns
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("threads_that_change_often")
 def test_interrupts_that_race_a_computation_hit_neither_its_result_nor_what_the_thread_does_next() -> None:
     ended, turns, rounds = 0, 60_000, 300  # long enough for a busy machine to interrupt some of them in time

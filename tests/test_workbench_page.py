@@ -74,6 +74,7 @@ def test_a_character_without_room_moves_no_mark(at: int) -> None:
     assert text[slice(*instruction.spans[0])] == "wgmma.mma_async.m64n8k16.f32.f16.f16"
 
 
+@pytest.mark.thorough
 def test_a_step_s_page_says_what_the_bench_says(client: Client) -> None:
     compared = 0
     for case in CASES[:: choose_count(6, 12)]:
@@ -137,6 +138,7 @@ def test_a_wrong_value_stands_beside_the_bench(client: Client) -> None:
     assert "K steps 4 to 7 of A" in answer.text
 
 
+@pytest.mark.thorough
 def test_a_kernel_stays_out_of_the_address_and_a_link_to_it_is_offered(client: Client) -> None:
     """An address of more than 2,000 characters is for whoever wants it: it still opens, up to 7 KiB."""
     long = TEXT + "".join(f"// a comment that says nothing, number {n}\n" for n in range(400))

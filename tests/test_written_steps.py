@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from lanescope.workbench import build_workbench
 from tests.cases import for_each
 from tests.checked import check_text
@@ -81,6 +83,7 @@ def test_a_call_that_repeats_one_operand_is_wrong_there_alone(
     assert [find_line(code, one.span[0]) for one in found] in ([here], [])  # a call by its name alone proves nothing
 
 
+@pytest.mark.thorough
 @for_each("style", ["call", "pointers", "asm"])
 @for_each(("step", "repeats"), [(1, 0), (2, 1), (3, 2), (2, 0)])
 def test_a_call_that_is_there_twice_is_a_step_too_few(style: str, step: int, repeats: int) -> None:
