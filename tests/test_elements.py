@@ -97,7 +97,7 @@ def test_what_lies_in_no_register_is_in_none(text: str) -> None:
         ("lane 5 of ldmatrix x4", "R1 matrix 1[1][2] matrix 1[1][3]"),
         ("lane 5 of tcgen05.ld 32x32b.x2", "data: R0 lane 5 column 0, R1 lane 5 column 1."),
     ],
-    sample=5,
+    sample=3,
 )
 def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> None:
     reading = read(text)

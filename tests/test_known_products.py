@@ -345,7 +345,7 @@ HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}
         ("16, 16", "1000, 1000, 1000", [], "is too long"),
         ("6, 5", "320, 384, 192", [], ""),  # tiles divide them
     ],
-    sample=2,
+    sample=1,
 )
 def test_m_n_and_k_may_be_numbers_of_the_launch(grid: str, sizes: str, codes: list[str], why: str) -> None:
     """A long K is run for 384 of its elements. The last slice is left out of the sum that is wrong."""
