@@ -313,3 +313,33 @@ def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
     assert "Did you mean" not in "".join(read("settings").notices)
     assert "Did you mean ‘mbarrier’?" in read("mbarier").notices
     assert "Did you mean" not in "".join(read("ping-pong kernel").notices)  # png is a word of the site
+
+
+# shapes that do not exist --------------------------------------------------------------------------------------------
+
+
+@for_each(
+    ("text", "reason"),
+    [
+        ("wgmma m64n100k16", "Nearest shapes: m64n104k16, m64n96k16"),
+        ("wgmma 64x100x16", "Nearest shapes: m64n104k16, m64n96k16"),
+        ("wgmma n=100 bf16", "Nearest shapes: m64n104k16, m64n96k16"),
+        ("m64n100k16", "No instruction has 'm64n100k16'. Nearest shapes: m64n104k16"),
+        ("mma m100n8k16", "Nearest shapes: m16n8k16"),
+        ("wmma m16n16k17", "Nearest shapes: m16n16k16"),
+        ("D[6][3] of wgmma m64n100k16 f16", "Nearest shapes: m64n104k16"),
+        ("tcgen05.mma m100n64k16", "mma.cta_group::1.kind::f16: M 64 or 128, N 8 to 256 in steps of 8, K 16;"),
+        ("umma 128x300x16", "No tcgen05.mma has m128n300k16"),
+        ("tcgen05.mma m64n8 bf16 cta_group::2", "kind::f16: M 128 or 256, N 16 to 256 in steps of 16, K 16."),
+        ("D[6][3] of tcgen05.mma m100n64k16", "No tcgen05.mma has m100n64k16"),
+        ("SM100_MMA_F16BF16_SS<half_t, half_t, float, 100, 256, UMMA::Major::K, UMMA::Major::K>", "32, 64, 128 or 256"),
+        ("ldmatrix x3", "No instruction has 'x3'. Instead: x1, x2 or x4."),
+        ("stmatrix x8", "Instead: x1, x2 or x4."),
+        ("tcgen05.ld 32x64b x4", "Instead: 16x64b, 16x128b, 16x256b or 32x32b."),
+        ("tcgen05.cp 128x512b", "or 128x256b."),
+    ],
+)
+def test_a_shape_that_does_not_exist_is_refused_with_what_does(text: str, reason: str) -> None:
+    reading = read(text)
+    assert reading.kind == "unknown", reading
+    assert reason in reading.notices[0] and not find_certain_link(text)

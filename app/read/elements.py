@@ -98,7 +98,7 @@ def answer_question(text: str) -> ElementAnswers | None:
         answered += 1
         try:
             form_bound = bind_descriptor(form, {})
-            narrowed_places.check_numbers(text, named.unused)
+            narrowed_places.check_numbers(text, question.rest, named)
             places = narrowed_places.list_places(question)
             readings = place_readings.list_readings(form_bound, places, named.a_shared)
             is_open |= len(readings) > 1

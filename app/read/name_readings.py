@@ -11,8 +11,10 @@ from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import named_forms, page_meanings, question_readings, tool_words
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
-from lanescope.names import lookup, vocabulary
+from lanescope.inputs import join_words
+from lanescope.names import lookup, search, vocabulary
 from lanescope.names.forms import FormMatches, is_opcode
+from lanescope.ptx import catalog
 from lanescope.workbench.cute.cute_names import find_unknown_names
 
 MOST_UNKNOWN = 3  # names that a reading describes
@@ -70,6 +72,25 @@ def read_shorter_name(text: str, matches: FormMatches, recognised: reader.Recogn
         return copy_fact(Reading, named_forms.build_meaning(text, matches), also=_list_topics(text, matches))
     if named_forms.is_opcode(matches) and not page_meanings.find_pages(text):
         return read_name(text, matches)
+    return None
+
+
+def refuse_number(text: str, matches: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
+    """Refuse a name that recognisers read as a subject at most, with a shape or a numbered modifier, such as x3, that
+    no form has; None for any other text.
+    """
+    if lookup.is_spelled_out(text) or any(meaning.kind != "topic" for meaning in recognised.found):
+        return None
+    missing = lookup.list_missing(matches)
+    if len(missing) == 1 == len(matches.ignored) and not matches.words and len(search.split_shape(missing[0])) == 3:
+        forms = tuple(form for form in catalog.instructions() if form.family.multiplies)
+        shapes = list(dict.fromkeys(form.shape for form in lookup.sort_by_shape(forms, missing[0])))
+        nearest = join_words(shapes[: lookup.MOST_SHAPES])
+        reason = f"No instruction has {lookup.quote_words(missing)}. Nearest shapes: {nearest}."
+        return question_readings.build_unknown(text, "No such instruction", [reason])
+    is_numbered = bool(missing) and all(lookup.list_alike([word], matches.forms) for word in missing)
+    if is_numbered and len(missing) == len(matches.ignored) and lookup.is_refused(matches):
+        return _read_refused_name(text, matches)
     return None
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lanescope.app.instruction import lanes
 from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.sought_place import SoughtPlace
-from lanescope.app.read import lane_elements, place_readings
+from lanescope.app.read import lane_elements, place_readings, tensor_forms
+from lanescope.app.read.element_forms import NamedForms
 from lanescope.app.read.element_texts import ElementQuestion
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, shorten_value
+from lanescope.names import lookup, search
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.view import ADDRESS
@@ -42,11 +44,17 @@ def list_places(question: ElementQuestion) -> tuple[SoughtPlace, ...]:
     )
 
 
-def check_numbers(text: str, unused: Iterable[str]) -> None:
-    """Raise LayoutError if the unused words of a question have a number, which may be a part of the place."""
-    words = [word for word in unused if _NUMBER.search(word)]
+def check_numbers(text: str, rest: str, named: NamedForms) -> None:
+    """Raise LayoutError if the unused words of a question have a number, which may be a part of the place.
+
+    rest: the text without its places.
+    """
+    words = [word for word in named.unused if _NUMBER.search(word)]
     if not words:
         return
+    if shapes := [word for word in words if search.split_shape(word.lower())]:
+        message = f"No instruction has {lookup.quote_words(shapes)}.{lookup.list_alike(shapes, named.forms)}"
+        raise LayoutError("unknown_instruction", tensor_forms.explain_none(rest) or message, "", "text")
     match = re.search(rf"(?:\b[a-z]+\s+)?\S*(?<!\w){re.escape(words[0])}(?!\w)\S*", text, re.I)
     part = match[0].strip(",.?") if match else words[0]
     message = f"‘{shorten_value(part, 40)}’ is not read as a part of a place."

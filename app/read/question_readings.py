@@ -150,7 +150,11 @@ def _ask_for_lane(text: str) -> Reading | None:
 
 
 def _read_refused_place(text: str, error: LayoutError, also: Sequence[Meaning] = ()) -> Reading:
-    notice = f"{error.message} {error.hint}"
-    titles = {"operand_not_in_registers": "Not in registers", "bad_find": "Say which place"}
+    notice = f"{error.message} {error.hint}".strip()
+    titles = {
+        "operand_not_in_registers": "Not in registers",
+        "bad_find": "Say which place",
+        "unknown_instruction": "No such instruction",
+    }
     title = titles.get(error.code, "No such element")
     return build_unknown(text, title, [notice], also)

@@ -6,19 +6,31 @@ They give the forms, each with its descriptor.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from lanescope.app.kit import links
 from lanescope.app.read.facts import Meaning
 from lanescope.blackwell import bound
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.names import forms, search, vocabulary
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction
 
 MOST_LISTED = 12
+_MOST_SIZES = 3  # forms whose sizes a refusal lists
 _KINDS = ("f16", "tf32", "f8f6f4", "i8")  # which kind a name means first
 _OPCODE = re.compile(r"\btcgen05(?:\.mma)?\b|\bumma\b|\b(?:instruction descriptor|idesc)\b(?=.*\bm\s*=)", re.I)
 _CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _SoughtMma:
+    """The sizes of a name, the types of PTX that its types may mean, and the forms with its other words."""
+
+    sizes: dict[str, int]
+    types: list[tuple[str, ...]]
+    forms: list[Instruction]
 
 
 def _list_words(text: str) -> list[str]:
@@ -52,6 +64,36 @@ def find_bindings(text: str) -> tuple[bound.BoundMma, ...]:
     """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first, each with its descriptor;
     () if the text has neither, is a full name, or names another instruction.
     """
+    sought = _parse_name(text)
+    if sought is None:
+        return ()
+    return tuple(binding for form in sought.forms if (binding := _bind(form, sought.sizes, sought.types)))
+
+
+def explain_none(text: str) -> str:
+    """Return why no tcgen05.mma has the shape and types of a text, with the sizes that its forms have; "" if one has,
+    or for another text.
+    """
+    sought = _parse_name(text)
+    if sought is None or not sought.sizes or not sought.forms or find_bindings(text):
+        return ""
+    shape = "".join(f"{dim}{size}" for dim, size in sought.sizes.items())
+    typed = [form for form in sought.forms if _bind(form, {}, sought.types)]
+    legal: dict[str, None] = {}
+    for form in typed or sought.forms:
+        opcode = bound.get_mma_opcode(form)
+        sizes = opcode.kind.sizes.get((opcode.form, opcode.sparse))
+        if sizes is None or opcode.sparse != bound.get_mma_opcode(sought.forms[0]).sparse:
+            continue
+        m = join_words([str(size) for size in sizes.m], "or")
+        k = bound.bind_fields(form, {"m": sizes.m[-1], "n": sizes.n[-1]} | _wish_sparse(form)).sizes["k"]
+        legal[f"{opcode.ptx.removeprefix('tcgen05.')}: M {m}, N {sizes.n_words}, K {k}"] = None
+    listed = "; ".join([*legal][:_MOST_SIZES])
+    return f"No tcgen05.mma{' with these types' * bool(sought.types)} has {shape}. Allowed: {listed}."
+
+
+def _parse_name(text: str) -> _SoughtMma | None:
+    """Parse the sizes, types and forms of a name; None if it has neither sizes nor types, or names a size twice."""
     words = _list_words(text)
     type_words = [
         word for word in words if forms.list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())
@@ -59,10 +101,14 @@ def find_bindings(text: str) -> tuple[bound.BoundMma, ...]:
     sizes = [size for word in words for size in search.split_shape(word)]
     wanted = {size[0]: int(size[1:]) for size in sizes}
     if len(wanted) < len(sizes) or not (sizes or type_words):
-        return ()
+        return None
     rest = [word for word in words if word not in type_words and not search.split_shape(word) and word != "mma"]
-    types = [forms.list_types(word) for word in type_words]
-    return tuple(binding for form in _list_issued(rest) if (binding := _bind(form, wanted, types)))
+    return _SoughtMma(wanted, [forms.list_types(word) for word in type_words], _list_issued(rest))
+
+
+def _wish_sparse(form: Instruction) -> dict[str, object]:
+    """Return the field that a descriptor of a sparse form has."""
+    return {"sparse": 1} if bound.make_default_idesc(form).format_field("sparse") not in ("", "0") else {}
 
 
 def _rank_kind(form: Instruction) -> tuple[int, int]:
@@ -76,9 +122,7 @@ def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]
     kind = bound.get_mma_opcode(form).kind
     codes = {part.name: [*part.codes] for part in kind.parts if part.chosen}
     default = bound.make_default_idesc(form)
-    wish: dict[str, object] = {"m": sizes.get("m", default.m), "n": sizes.get("n", default.n)}
-    if default.format_field("sparse") not in ("", "0"):
-        wish["sparse"] = 1
+    wish: dict[str, object] = {"m": sizes.get("m", default.m), "n": sizes.get("n", default.n)} | _wish_sparse(form)
     fitting = [code for names in types if (code := next((name for name in names if name in codes.get("a", ())), ""))]
     if fitting:
         wish |= {"a": fitting[0], "b": fitting[min(1, len(fitting) - 1)]}

@@ -110,6 +110,8 @@ def read_text(text: str) -> Reading:
         recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is not a layout
     if matches and name_readings.is_name_of_topic(matches, recognised):
         return name_readings.read_name(text, matches)
+    if matches and (refused := name_readings.refuse_number(text, matches, recognised)):
+        return refused
     return _read_recognised(text, matches, recognised)
 
 
@@ -203,7 +205,10 @@ def _read_plain_words(text: str) -> Reading | None:
     if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
         found += page_meanings.search_question(text, found)
     if not found and question_readings.read_place_question(text) is None:
-        found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[: meaning_links.MOST_NAMED])))
+        cleaned = pasted_text.clean_text(text[: meaning_links.MOST_NAMED])
+        if reason := tensor_forms.explain_none(cleaned):
+            return question_readings.build_unknown(text, "No such instruction", [reason])
+        found = list(tensor_forms.find_meanings(cleaned))
     return copy_fact(Reading, found[0], also=tuple(found[1:])) if found else None
 
 

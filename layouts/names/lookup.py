@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from math import log2
 
 from lanescope import inputs
 from lanescope.errors import LayoutError
@@ -17,12 +18,11 @@ from lanescope.names.forms import FormMatches
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.refusals import measure_shape_distance
 from lanescope.ptx.short_names import find_instruction
 
 MOST_SHAPES = 4  # nearest instructions in an error
 MOST_NEAREST = 8  # instructions listed in an error
-_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(|\b[A-Za-z_]{2,}\s*=")
+_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|(?<!\d)0x|->|\w\(|\b[A-Za-z_]{2,}\s*=")
 _DIGIT = re.compile(r"\d")  # a word with a digit belongs to a form, not to prose
 
 
@@ -194,22 +194,39 @@ def explain_refusal(matches: FormMatches) -> str:
     """Return a sentence on the words that exclude all forms, and the number of forms without each."""
     missing = list_missing(matches)
     if missing and matches.forms:
-        count, shapes = len(matches.forms), _list_shapes(missing, matches.forms)
+        count, instead = len(matches.forms), list_alike(missing, matches.forms)
         return (
-            f"No instruction has {quote_words(missing)}.{shapes} Without {'it' if len(missing) == 1 else 'them'}:"
+            f"No instruction has {quote_words(missing)}.{instead} Without {'it' if len(missing) == 1 else 'them'}:"
             f" {count_forms(count)} with {quote_words(matches.words)}."
         )
-    left = " ".join(f"Without {word}: {count_forms(count)}." for word, count in matches.without)
+    left = " ".join(
+        f"Without {word}: {count_forms(count)}.{list_alike([word], find_without(matches, word))}"
+        for word, count in matches.without
+    )
     unused = f" Not used: {quote_words(matches.ignored)}." if matches.ignored else ""
     return f"No instruction has all of {join_words(list(matches.words))}. {left}{unused}"
 
 
-def _list_shapes(missing: list[str], found: tuple[Instruction, ...]) -> str:
-    """Return a sentence with the nearest shapes of the plain form's opcode; "" if no shape is missing."""
-    shape = next(filter(search.split_shape, missing), "")
+def list_alike(missing: Sequence[str], found: Sequence[Instruction]) -> str:
+    """Return a sentence with the nearest shapes of the plain form's opcode, or the modifiers that these forms have
+    instead of a missing one: x1, x2, x4 instead of x3; "" if there are none.
+    """
     alike = tuple(form for form in found if form.syntax.opcode == found[0].syntax.opcode)
-    shapes = list(dict.fromkeys(form.shape for form in sort_by_shape(alike, shape)))[:MOST_SHAPES] if shape else []
-    return f" Nearest shapes: {join_words(shapes)}." if shapes else ""
+    if shape := next(filter(search.split_shape, missing), ""):
+        shapes = list(dict.fromkeys(form.shape for form in sort_by_shape(alike, shape) if form.shape))[:MOST_SHAPES]
+        return f" Nearest shapes: {join_words(shapes)}." if shapes else ""
+    kinds = {mask_digits(word) for word in missing} - {""}
+    words = dict.fromkeys(word for form in alike for word in form.ptx.split(".") if mask_digits(word) in kinds)
+    return f" Instead: {join_words(sorted(words, key=_rank_number), 'or')}." if 0 < len(words) <= MOST_NEAREST else ""
+
+
+def mask_digits(word: str) -> str:
+    """Return a word with # for each number, "" for one without a number."""
+    return re.sub(r"\d+", "#", word) if _DIGIT.search(word) else ""
+
+
+def _rank_number(word: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", word)]
 
 
 def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
@@ -231,8 +248,12 @@ def find_without(matches: FormMatches, word: str) -> tuple[Instruction, ...]:
 
 def sort_by_shape(found: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:
     """Return forms sorted by the distance of their shape from `shape`; unchanged if that is not a shape."""
-    sizes = "".join(search.split_shape(shape))
-    return tuple(sorted(found, key=lambda form: measure_shape_distance(sizes, form.shape))) if sizes else found
+    sizes = {size[0]: int(size[1:]) for size in search.split_shape(shape)}
+
+    def measure_distance(form: Instruction) -> float:
+        return sum(abs(log2(max(size, 1) / form.sizes.get(dim, 1))) for dim, size in sizes.items())
+
+    return tuple(sorted(found, key=measure_distance)) if sizes else found
 
 
 def count_forms(count: int) -> str:

@@ -78,11 +78,14 @@ def _encode_field(row: MmaKind, part: KindField, value: object) -> int:
         raise LayoutError("bad_number", f"{part.name} is missing.", f"Give {part.field.title}.", part.name)
     amount = 0 if blank else parse_integer(value, part.name)
     if amount // part.field.unit > part.field.most or amount % part.field.unit:
-        raise LayoutError("bad_number", f"{part.name} is {amount}.", _format_range(part), part.name)
+        raise LayoutError("bad_number", f"{part.name} is {amount}.", _format_range(row, part), part.name)
     return amount // part.field.unit
 
 
-def _format_range(part: KindField) -> str:
+def _format_range(row: MmaKind, part: KindField) -> str:
+    if part.name == "m":
+        legal = sorted({size for sizes in row.sizes.values() for size in sizes.m})
+        return f"Allowed: {join_words([str(size) for size in legal], 'or')}, by the form."
     unit, most = part.field.unit, part.field.most * part.field.unit
     return f"Multiples of {unit} up to {min(most, 256)}." if unit > 1 else f"From 0 to {most}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx.table.newer import find_newer_form
 from lanescope.ptx.table.other_opcodes import find_use
 from lanescope.reader.cute import tiled_mma, umma
@@ -18,6 +19,7 @@ _NAMES = re.compile(
     r"|(?P<sass>UTC(?:MMA|ATOMSWS|BAR))(?:\.\w+)*"
     r"|(?P<atom>SM1[01]\d_(?:MMA|TMEM|UTCCP)\w*|UMMA|umma)\b(?!\s*<<)|(?P<word>TMEM|tmem|utcmma|tensor memory)\b)"
 )
+_STATEMENTS = re.compile(r"[;\n{}=]")
 _SPECIFIC = re.compile(r"\.(?:\d+x\d+\w*|cta_group::\w+)(?=\.|\Z)")
 _SAYS = (
     ("UTCMMA", "UTC…MMA is tcgen05.mma: it multiplies matrices in shared and tensor memory."),
@@ -50,7 +52,7 @@ def _is_tensor_atom(text: str) -> bool:
 
 
 def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
-    """Return the meaning of a text about tcgen05."""
+    """Return the meaning of a text about tcgen05. LayoutError if it is an atom with sizes or types that none has."""
     match = _NAMES.search(text)
     if match is None or is_tensor_sass(text):
         return ()
@@ -67,6 +69,9 @@ def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
                 f"{spelled.title} leaves {', '.join(spelled.open)} open. Its tile can be shown if they are given.",
             )
     except LayoutError as error:
+        if not _STATEMENTS.search(text.strip().rstrip(";")):
+            message = f"No tcgen05.mma is {shorten_value(text.strip(), 60)}: {error.message}"
+            raise LayoutError("unknown_atom", message, error.hint, "atom") from None
         wrong = (error.message,)
     about = _describe(name)
     newer = find_newer_form(text)
