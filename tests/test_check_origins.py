@@ -54,7 +54,7 @@ MISTAKES = [
     ),
     (KERNEL, "= STAGES * (BM + BN) * BK", "= STAGES * (BM + BM) * BK", "shared_memory_short", "constexpr int bytes"),
     (KERNEL, LOAD_B, "t * 2 * BK, col);", "k_coordinate_wrong", "t * 2 * BK"),
-    (KERNEL, "t < K / BK;", "t < K / BK - 1;", "k_slices_left", "t * BK, row"),
+    (KERNEL, "t < K / BK;", "t < K / BK - 1;", "k_slices_left", "t < K / BK - 1;"),
     (KERNEL, "{cols * sizeof(bf16)}", "{rows * sizeof(bf16)}", "pitch_of_other_size", "strides[1] ="),
     (
         THROUGH_SHARED,
