@@ -42,7 +42,6 @@ from lanescope.reader.threads.memory.store_conflicts import find_lost_bytes, not
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
-LEAST_SIZE = 128  # of a matrix, in a run with known sizes
 Span = tuple[int, int]
 
 
@@ -96,6 +95,7 @@ class KernelRunner:
         self.outputs: list[ResultStore] = []
         self.kept_pointers: dict[int, Pointer] = {}  # those in shared memory, by their addresses
         self.combined: set[int] = set()  # records of products whose elements are combined with other values
+        self.changed: dict[int, Span | None] = {}  # by records: where `note_change` sees a change
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
@@ -353,17 +353,6 @@ class KernelRunner:
             return mask if met else self.nobody
         threads: Mask = mask & (met != 0)
         return threads
-
-    def note_comparison(self, span: Span, left: ThreadNumber, right: ThreadNumber, result: ThreadNumber | None) -> None:
-        """Keep what a comparison compares if that is open, or if sizes are known and it is with a large number."""
-        if result is None:
-            self.limits[span] = left, right
-        elif self.sizes is not None and self.mask.any():
-            for value, size in ((left, right.known or 0), (right, left.known or 0)):
-                if size >= LEAST_SIZE and value.const is not None:
-                    compared = spread_coefficient(value.const, self.threads)[self.mask]
-                    seen = Compared(int(compared.min()), int(compared.max()))
-                    self.compared[span, size] = seen.join(self.compared.get((span, size)))
 
     def differs_in_threads(self, condition: tree.Expression) -> bool:
         """Return whether the threads compare different numbers in an open condition."""

@@ -207,3 +207,14 @@ def _find_excess(runner: KernelRunner) -> OpenPart | None:
         return OpenPart(f"it has more than {runner.most_products:,} products in a block", runner.products[-1].span)
     full = len(runner.outputs) >= MOST_STORES
     return OpenPart(f"it has more than {MOST_STORES:,} stores in a block", runner.outputs[-1].site) if full else None
+
+
+def find_change(runs: Sequence[KernelRunner]) -> OpenPart | None:
+    """Return where a number is added to elements of D that are stored, or some are multiplied by 0."""
+    reason = "a number is added to its elements here, or replaces some, or some are multiplied by 0"
+    for run in runs:
+        stored = {int(n) for store in run.outputs for n in np.unique(store.data.record[store.active])}
+        places = [place for record, place in run.changed.items() if record in stored and place is not None]
+        if places:
+            return OpenPart(reason, min(places), whole=True)
+    return None

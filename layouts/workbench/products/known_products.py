@@ -30,7 +30,7 @@ from lanescope.workbench.products.known_bounds import (
     list_bound_edits,
     list_open_bounds,
 )
-from lanescope.workbench.products.known_fragments import FragmentLister, find_lost
+from lanescope.workbench.products.known_fragments import FragmentLister, find_change, find_lost
 from lanescope.workbench.products.known_mistakes import (
     describe_part,
     find_other_type,
@@ -141,7 +141,7 @@ def judge_known_products(
             except (LayoutError, OverdueError):
                 open_part, mistake = OpenPart("its run did not end"), None
             mistakes += [mistake] if mistake is not None else []
-            whole |= {one.name} if open_part in (None, UNCOVERED) else set()
+            whole |= {one.name} if open_part is None or open_part.whole else set()
             if open_part is None:
                 continue
             if mistake is None and open_part.reason and (open_part.span or one.name in proved | whole):
@@ -188,7 +188,8 @@ class _KnownRun:
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
-                known = None if any(verdict.fragments.values()) else _explain_nothing(verdict.runners)
+                any_ = any(verdict.fragments.values())
+                known = find_change(verdict.runners) if any_ else _explain_nothing(verdict.runners)
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
                 found = (find_other_type(self.text, head, run) for run in verdict.runners)
                 return self._judge_depth(verdict) or (known, next(filter(None, found), None))
@@ -201,9 +202,10 @@ class _KnownRun:
         spans = [] if self.exact else list_open_bounds(self.text, verdict.runners, self.known)
         deep = replace(self, known=DEEP, alone=True)
         verdicts = list(deep.list_verdicts()) if spans else []
-        if not verdicts or any(one.open in (None, UNCOVERED) for one in verdicts):
+        why = [one.open for one in verdicts if one.open not in (None, UNCOVERED)]
+        if not why or len(why) < len(verdicts) or why[0] is None:
             return None
-        reason = f"with M = {DEEP.m}, N = {DEEP.n} and K = {DEEP.k}, {verdicts[0].open.reason}"
+        reason = f"with M = {DEEP.m}, N = {DEEP.n} and K = {DEEP.k}, {why[0].reason}"
         return OpenPart(reason, spans[0]), deep._find_bound(verdicts[0])
 
     def _find_bound(self, verdict: _Verdict) -> CheckFinding | None:
@@ -229,10 +231,11 @@ class _KnownRun:
     def list_verdicts(self) -> Iterator[_Verdict]:
         """Yield a verdict for each choice of the strides that have no size."""
         sizes, grid = self._choose_sizes()
-        first = self._judge_sizes(sizes, grid)
+        judge = self._judge_first if self.alone else self._judge_sizes
+        first = judge(sizes, grid)
         yield first
         for strides in list_strides(first.unsized, self.known):
-            yield self._judge_sizes(_Sizes({**sizes, **strides}, self.known), grid)
+            yield judge(_Sizes({**sizes, **strides}, self.known), grid)
 
     def _choose_sizes(self) -> tuple[_Sizes, Block | None]:
         """Return what the kernel is launched with, and its grid if it is known."""
@@ -248,11 +251,6 @@ class _KnownRun:
 
     def _judge_sizes(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
-        if self.alone:
-            line = "gridDim" in self.body and "blockIdx.y" not in self.body
-            verdict = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1) if line else grid or (*PLANE, 1))
-            judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
-            return replace(verdict, open=verdict.open or next(filter(None, judged), None))
         last = None
         if "gridDim" in self.body and "blockIdx.y" not in self.body:  # blocks take tiles in turn: the first takes two
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
@@ -268,6 +266,13 @@ class _KnownRun:
         verdict = self._run_blocks(sizes, blocks, (x, y, z))
         judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
+
+    def _judge_first(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
+        """Run the first block, and judge its part of D."""
+        line = "gridDim" in self.body and "blockIdx.y" not in self.body
+        verdict = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1) if line else grid or (*PLANE, 1))
+        judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
+        return replace(verdict, open=verdict.open or next(filter(None, judged), None))
 
     def _run_blocks(self, sizes: _Sizes, blocks: Sequence[Block], grid: Block) -> _Verdict:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""

@@ -27,16 +27,17 @@ class OpenPart:
     """Why D is not known to be A·B.
 
     span: where the code shows it, None for the whole kernel; load: an ldmatrix that loads other rows or columns than
-    the others of its sum.
+    the others of its sum; whole: whether all that was run is of A·B.
     """
 
     reason: str
     span: Span | None = None
     load: Span | None = None
+    whole: bool = False
 
 
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
-UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once")
+UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once", whole=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from lanescope.reader.threads.language.packing import permute_bytes
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import convert_value, fill_zeros, load_place, store_place
-from lanescope.reader.threads.memory.results import Reduction, shuffle_value, store_result
+from lanescope.reader.threads.memory.results import Reduction, note_function, shuffle_value, store_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
     ZERO,
@@ -66,6 +66,7 @@ _MATH = re.compile(
     r"|(?:f|h)?(?:abs|max|min)2?(?:_nan)?|fmod|fdivide|saturate|floor|ceil|rint|trunc|round|neg2?"
     r"|(?<=__[hf])(?:add|sub|mul|div|mad)2?|fma2?)f?(?:_r[nzud])?(?:_sat|_relu)?"
 )
+_ACTIVATION = re.compile(r"exp|log|sqrt|tan|erf|pow|rcp|sin|cos")
 _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 
@@ -126,7 +127,10 @@ def _drop_bound(
 def _call_math(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return what the result of a mathematical function depends on."""
     size = 2 if "2" in name and "h" in name else 4  # of a half2
-    return compute_elements(run, *(run.evaluate(argument, scope) for argument in node.arguments), size=size)
+    result = compute_elements(run, *(run.evaluate(argument, scope) for argument in node.arguments), size=size)
+    if _ACTIVATION.search(name):
+        note_function(run, result)
+    return result
 
 
 def _call_atomic(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:

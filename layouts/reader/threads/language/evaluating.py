@@ -41,7 +41,7 @@ from lanescope.reader.threads.language.places import DIMS, evaluate_operand, fin
 from lanescope.reader.threads.language.program import FunctionSet, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import CHANGES, cast_value, load_place, look_up_code, store_place
-from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result
+from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result, note_change
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
     DataBytes,
@@ -52,6 +52,7 @@ from lanescope.reader.threads.memory.storage import (
     merge_values,
     parse_constant,
 )
+from lanescope.reader.threads.memory.store_conflicts import note_comparison
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -97,7 +98,8 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     right = evaluate_operand(run, node.right, scope, node.op)
     result = _combine_values(run, node.op, left, right)
     if node.op in COMPARED and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
-        run.note_comparison(node.span, left, right, result)
+        note_comparison(run, node.span, left, right, result)
+    note_change(run, node, (left, right), node.right, result)
     return result
 
 
@@ -311,7 +313,9 @@ def _store_assigned(run: KernelRunner, node: tree.Assignment, place: Any, value:
     """Store the value of an assignment, and return it; None for a list of values."""
     if isinstance(place, Pointer):
         if node.op:
-            value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
+            old, other = load_place(run, place, node.target.span), value
+            value = _combine_values(run, node.op, old, other)
+            note_change(run, node, (old, other), node.value, value)
         if isinstance(place.array, LocalMemory):
             place.array.note_assignment((node.value, scope), bool(node.op))
     if value is None and assign_list(run, node, place, scope):

@@ -20,16 +20,15 @@ from lanescope.reader.threads.language.numbers import (
     make_uniform,
 )
 from lanescope.reader.threads.language.types import VOID, SizedType, find_builtin
-from lanescope.reader.threads.memory.results import is_result, store_result
+from lanescope.reader.threads.memory.results import is_result, note_records, store_result
 from lanescope.reader.threads.memory.storage import (
-    CONSTANT,
-    ZERO,
     DataBytes,
     FloatConstant,
     LocalMemory,
     Mask,
     Pointer,
     ReadBytes,
+    convert_to_float,
     make_open_data,
     spread_coefficient,
 )
@@ -167,6 +166,7 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int,
         and is_result(old := memory.read_value(offset, kind.size))
     ):
         converted = old  # such as elements beyond a diagonal
+        note_records(run, old, site)
     if kind.field[1]:
         converted = insert_field(memory, offset, converted, kind)
     memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
@@ -232,7 +232,7 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
                 return value
             to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
             return run.turn_counts.keep_argument(value, convert_number(value, to))
-        return None if kind.pointer else ZERO if value.known == 0 else CONSTANT
+        return None if kind.pointer else convert_to_float(value)
     if isinstance(value, BitWord):
         return _convert_word(run, value, kind)
     if isinstance(value, DataBytes):

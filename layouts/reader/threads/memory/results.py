@@ -6,6 +6,7 @@ combined with a reduction over itself and others stays this element, as in exp(s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from lanescope.cxx.value_class import value_class
 from lanescope.ptx import catalog
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber, as_array, make_number
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
@@ -24,6 +26,7 @@ from lanescope.reader.threads.memory.storage import (
     FloatConstant,
     Ints,
     Pointer,
+    convert_to_float,
     is_zero,
     make_open_data,
 )
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST_RESULTS, MOST_STORES = 8000, 4000
+_NUMBER = re.compile(r"(?<![\w.])\.?\d")
 MOST_REDUCED = 1 << 12  # elements of D that a value depends on
 _REGISTER_BYTES = 4
 find_instruction = lru_cache(maxsize=256)(catalog.find_instruction)
@@ -125,6 +129,49 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
     if len(operands) > 1:
         run.combined |= {_find_record(run, value) for value in found}
     return _join_results(run, found, reductions)
+
+
+def note_change(
+    run: KernelRunner,
+    node: tree.Binary | tree.Assignment,
+    operands: tuple[Any, Any],
+    second: tree.Expression,
+    result: Any,
+) -> None:
+    """Record where a number is added to elements of D, or some are multiplied by 0: then D is not the product. Other
+    factors may be scales, and a product of elements is one of a function, such as an activation.
+
+    operands: of a binary operator; second: the expression of the second one.
+    """
+    found = [value for value in operands if is_result(value)]
+    if len(found) == 2 and node.op == "*":
+        note_function(run, result)
+    if len(found) != 1 or not is_result(result):
+        return
+    number = operands[int(found[0] is operands[0])]
+    written = _NUMBER.search(run.text[slice(*(second if number is operands[1] else node).span)]) is not None
+    added = node.op in "+-" and written and not is_zero(number)
+    if isinstance(number, FloatConstant | ThreadNumber) and (added or (node.op == "*" and _may_be_zero(number))):
+        note_records(run, result, node.span)
+
+
+def note_function(run: KernelRunner, result: Any) -> None:
+    """Record that elements of D are those of a function, such as an activation, whatever is added to them."""
+    if is_result(result):
+        note_records(run, result, None)
+
+
+def note_records(run: KernelRunner, value: DataBytes, site: Span | None) -> None:
+    """Record where elements of D of the running threads change, None for a function."""
+    if run.sizes is not None:
+        for record in np.unique(value.record[run.mask, 0]).tolist():
+            run.changed[record] = None if site is None else run.changed.get(record, site)
+
+
+def _may_be_zero(value: FloatConstant | ThreadNumber) -> bool:
+    """Return whether a factor is 0 in some thread."""
+    number = convert_to_float(value) if isinstance(value, ThreadNumber) else value
+    return number.zero or number.partly
 
 
 def _join_results(run: KernelRunner, found: list[DataBytes], reductions: list[Reduction]) -> Any:

@@ -117,12 +117,13 @@ def join_data(parts: list[DataBytes]) -> DataBytes:
 
 @dataclass(frozen=True, slots=True)
 class FloatConstant:
-    """A floating-point number that depends on no element. zero: whether it is certainly 0."""
+    """A floating-point number that depends on no element. zero: whether it is certainly 0; partly: in some threads."""
 
     zero: bool = False
+    partly: bool = False
 
 
-CONSTANT, ZERO = FloatConstant(), FloatConstant(True)
+CONSTANT, ZERO, PARTLY_ZERO = FloatConstant(), FloatConstant(True), FloatConstant(partly=True)
 Value = Any  # ThreadNumber, DataBytes, FloatConstant, Pointer, a type, a lambda, or None
 
 
@@ -132,6 +133,12 @@ def parse_constant(text: str) -> FloatConstant:
         return CONSTANT if float(text.rstrip("fFlL")) else ZERO
     except ValueError:
         return CONSTANT
+
+
+def convert_to_float(value: ThreadNumber) -> FloatConstant:
+    """Return an integer as a floating-point number."""
+    zeros = np.asarray(as_array(value.const)) == 0 if value.const is not None else np.False_
+    return ZERO if zeros.all() else PARTLY_ZERO if zeros.any() else CONSTANT
 
 
 def is_zero(value: Value) -> bool:
@@ -252,7 +259,9 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
         return DataBytes(*(a if a is b else np.where(mask[:, None], a, b) for a, b in both))
     if isinstance(new, DataBytes):
         return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
-    return CONSTANT if isinstance(new, FloatConstant) and isinstance(old, FloatConstant) else None
+    if not isinstance(new, FloatConstant) or not isinstance(old, FloatConstant):
+        return None
+    return CONSTANT if new.zero == old.zero else PARTLY_ZERO
 
 
 @dataclass(slots=True, eq=False)
