@@ -9,6 +9,8 @@ import pytest
 from lanescope import reader
 from lanescope.errors import LayoutError
 from lanescope.reader.cute import dsl_operations
+from lanescope.reader.words.descriptor_word import recognise_word
+from lanescope.reader.words.instruction_word import recognise_instruction_word
 from tests.cases import for_each
 from tests.client import share_client
 
@@ -211,3 +213,54 @@ def test_an_operation_takes_the_counts_of_its_class() -> None:
             else:
                 with pytest.raises(LayoutError, match="num_matrices is 4"):
                     dsl_operations.parse_operations(text)
+
+
+# instruction descriptors in statements -------------------------------------------------------------------------------
+
+BF16_128_256 = "0x08400490"
+TERMS = "(1 << 4) | (1 << 7) | (1 << 10) | ((256 >> 3) << 17) | ((128 >> 4) << 24)"
+
+
+@for_each(
+    "text",
+    [
+        f"idesc = {TERMS}  # bf16, M128 N256",
+        f"idesc = {TERMS[:30]} \\\n  {TERMS[30:]}",
+        "idesc = 1 << 4  # D is f32\nidesc |= 1 << 7\nidesc |= 1 << 10\nidesc |= 32 << 17\nidesc |= 8 << 24",
+        "d->a_format_ = 1; d->b_format_ = 1; d->c_format_ = 1; d->n_dim_ = 32; d->m_dim_ = 8;",
+        "d.a_format_ = 1;\nd.b_format_ = 1;\nd.c_format_ = 1;\nd.n_dim_ = 256 >> 3;\nd.m_dim_ = 128 >> 4;",
+        "UMMA::InstrDescriptor d = {}; d.a_format_ = uint8_t(UMMA::to_UMMAFormat<bfloat16_t>()); d.b_format_ = 1;"
+        "d.c_format_ = uint8_t(UMMA::to_CFormat<float>()); d.n_dim_ = 32; d.m_dim_ = 8;"
+        "uint32_t w = __builtin_bit_cast(uint32_t, d);",
+    ],
+)
+def test_an_instruction_descriptor_is_read_from_statements(text: str) -> None:
+    (meaning,) = recognise_instruction_word(text)
+    assert meaning.facts["word"] == BF16_128_256
+
+
+@for_each("text", [f"{TERMS}  # idesc for bf16", "idesc for 2 CTAs", "instruction descriptor of 16 bits"])
+def test_a_number_of_a_remark_or_a_sentence_is_no_descriptor(text: str) -> None:
+    assert recognise_instruction_word(text) == ()
+
+
+@for_each(
+    ("text", "title"),
+    [
+        ("to_UMMAFormat<half_t>()", "F16F32Format::F16: 0"),
+        ("cute::UMMA::to_UMMAFormat<cutlass::float_e5m2_t>()", "MXF8F6F4Format::E5M2: 1"),
+        ("UMMA::to_UMMAFormat<float_e2m1_t>()", "MXF4Format::E2M1: 1"),
+        ("UMMA::to_UMMAFormat<float_e2m1_unpacksmem_t>()", "MXF8F6F4Format::E2M1: 5"),
+        ("UMMA::to_ScaleFormat<float_ue8m0_t>()", "ScaleFormat::UE8M0: 1"),
+    ],
+)
+def test_a_type_has_its_code_in_an_instruction_descriptor(text: str, title: str) -> None:
+    assert [meaning.title for meaning in recognise_instruction_word(text)] == [title]
+
+
+def test_members_that_commas_join_are_all_assigned() -> None:
+    fields = {"start_address": 1024, "leading_byte_offset": 1, "stride_byte_offset": 64, "base_offset": 0}
+    text = ", ".join(f"desc.bitfield.{name}_ = {value}" for name, value in (fields | {"layout_type": 1}).items())
+    for code in (f"{text};", f"GmmaDescriptor desc{{}}; {text};"):
+        (meaning,) = recognise_word(code)
+        assert meaning.facts["word"] == "0x4000004000010400", code

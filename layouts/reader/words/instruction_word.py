@@ -25,6 +25,7 @@ from lanescope.reader.cute import umma
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.words import format_calls
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F'_]{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _KIND = r"(?:tcgen05\.mma[\w.:]*?)?\.?kind::\w+"
@@ -35,26 +36,31 @@ _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a
 NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)(?:\.\w*desc\w*)?\s*(?:\|?=|\{)", re.I)
 _LABELLED = re.compile(  # printed or defined by a program: idesc: 0x…, uint32_t kInstrDesc = 138413200;
     r"(?<![\w.])(?P<label>(?:[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.]{0,40}(?:\[\d{1,4}\])?)[\"'\]]?"
-    r"[ \t]{0,8}(?:[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})[uU]?[lL]{0,2}"
-    r"(?![\w.]|[ \t]*(?:<<|>>|[*+]|\|[ \t]*\())"
+    r"[ \t]{0,8}(?P<sign>[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?<!\w)(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})"
+    r"[uU]?[lL]{0,2}(?![\w.]|[ \t]*(?:<<|>>|[*+]|\|[ \t]*\())"
 )
 _LABEL = re.compile(
     r"(?:^|[^a-zA-Z]|[a-z](?=I))(?:k?[iI]_?[dD]esc|IDESC|kInstr"
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
 _FIELD = re.compile(r"\.(?!\w*(?:desc|DESC|Desc|raw|value|word))\w+$")  # of a descriptor: idesc.m_dim_
-_MEMBERS = re.compile(r"(?<![\w.>])(\w{1,80})\.[mn]_dim_\s{0,8}=[^=]")  # of CUTLASS's InstrDescriptor
+_REMARK = re.compile(r"[ \t]+#[ \t][^\n]*|^[ \t]*#[ \t][^\n]*\n", re.M)
+_DIRECTIVE = re.compile(r"^\s*#\s*(?:define|if|else|elif|endif|include|pragma|undef)\b", re.M)
+_ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*(?:\||\+)?=[^=]")
+_MEMBERS = re.compile(r"(?<![\w.>])(\w{1,80})(?:\.|->)[mn]_dim_\s{0,8}=[^=]")  # of CUTLASS's InstrDescriptor
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
 # arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
 _UNION = re.compile(r"\bInstrDescriptor(BlockScaled)?\b")
+_SCALED_MEMBER = re.compile(r"(?:\.|->)(?:[ab]_sf_id_|scale_format_|k_size_)\b")
 _UNASSIGNED = "Members that the text does not assign are taken as 0."
 _SHIFTED = re.compile(r"<<\s*(\d{1,2})[uUlL]*\s*\)*\s*\Z")  # the last operation of a term
 _SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.name in ("m", "n")}
 _ANY_SIZE = 128  # an M and an N that all kinds have
 _OPENED = re.compile(r"(?P<size>[MN]) \d+| 0x[0-9a-f]+(?=:)")  # in a title
 _DIGITS = 10  # characters of 32 bits in hexadecimal
+_LEAST_DECIMAL = 6  # digits of a decimal word beside a label without a sign: not of 2 CTAs
 _MOST_DECIMAL = 10  # digits of 32 bits
 _MOST_OBJECTS = 4  # whose members a text assigns
 _MOST = 2000  # characters of code that spells one word
@@ -62,6 +68,9 @@ _MOST = 2000  # characters of code that spells one word
 
 def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     """Return the meanings of an instruction descriptor, for each kind that accepts it; () for other texts."""
+    if called := format_calls.recognise_format_call(text):
+        return called
+    text = _write_as_cxx(format_calls.expand_calls(text))
     if _MEMBERS.search(text):
         return _list_objects(text)
     if moved := _MOVED.search(text):
@@ -73,6 +82,17 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
         return _make_meanings(instr_desc.word, [instr_desc.kind], True)
     return _find_labelled_word(text) or _parse_number(text) or _list_statements(text) or _read_open_sizes(text)
+
+
+def _write_as_cxx(text: str) -> str:
+    """Write lines of Python as statements of C++: without # remarks, continued lines joined, each with a semicolon."""
+    if _DIRECTIVE.search(text):
+        return text
+    plain = _REMARK.sub("", text).replace("\\\n", " ")
+    lines = plain.strip().splitlines()
+    if ";" not in plain and len(lines) > 1 and all(map(_ASSIGNMENT.match, lines)):
+        return "".join(f"{line};\n" for line in lines)
+    return plain
 
 
 def _list_kinds(text: str) -> list[MmaKind]:
@@ -109,6 +129,7 @@ def _list_statements(text: str) -> tuple[TextMeaning, ...]:
 def _list_objects(text: str) -> tuple[TextMeaning, ...]:
     """Return the words of the objects of CUTLASS's union whose members code assigns; () if one is not determined."""
     names = list(dict.fromkeys(_MEMBERS.findall(text)))
+    text, unknown = _declare_objects(text, names)
     if len(text) > _MOST or _CALLED.search(text) or len(names) > _MOST_OBJECTS:
         return ()
     meanings = []
@@ -118,12 +139,24 @@ def _list_objects(text: str) -> tuple[TextMeaning, ...]:
         except LayoutError:
             return ()
         suffix = f" ({name})" if len(names) > 1 else ""
-        unassigned = (_UNASSIGNED,) if _is_uninitialized(text, name) else ()
+        unassigned = (_UNASSIGNED,) if name in unknown or _is_uninitialized(text, name) else ()
         meanings += [
             replace(one, title=one.title + suffix, notices=(*one.notices, *unassigned))
             for one in _explain_word(built.word if not built.start else -1, _list_declared_kinds(text))
         ]
     return tuple(meanings)
+
+
+def _declare_objects(text: str, names: list[str]) -> tuple[str, list[str]]:
+    """Return (a text with declarations of the objects that it does not declare, the names of these)."""
+    if "return" in text:
+        return text, []
+    unknown = [name for name in names if not re.search(rf"\w[>&*]*\s[*&]*{name}\s*(?:[;={{]|\[)", text)]
+    scaled = "BlockScaled" * bool(_SCALED_MEMBER.search(text))
+    for name in unknown:
+        plain = re.sub(rf"(?<![\w.>]){name}->", f"{name}.", text)
+        text = f"UMMA::InstrDescriptor{scaled} {name}{{}};\n{plain}"
+    return text, unknown
 
 
 def _is_uninitialized(text: str, name: str) -> bool:
@@ -201,7 +234,8 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
     for match in _LABELLED.finditer(text):
         if not _LABEL.search(match["label"]) or match["label"][-2:-1] == " ":  # instruction descriptor M=128
             continue
-        if _FIELD.search(match["label"]) or _is_changed(text, match):
+        is_short = match["word"].isdecimal() and len(match["word"]) < _LEAST_DECIMAL
+        if _FIELD.search(match["label"]) or _is_changed(text, match) or (is_short and not match["sign"]):
             continue
         word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word

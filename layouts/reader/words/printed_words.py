@@ -44,8 +44,9 @@ _ORED = re.compile(
 )
 _FIELD = re.compile(
     r"(start_addr\w*|leading_(?:byte_)?off\w*|stride_(?:byte_)?off\w*|base_offset\w*|layout_type\w*)\s{0,8}"
-    r"(?::|=(?=[^;\n]*[,}\n]))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
+    r"(?::|=(?![^,}\n]*;))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
 )
+_ASSIGNED_FIELD = re.compile(r"(?:start_addr|leading_|stride_|base_offset|layout_type)\w*\s{0,8}=[^=]")
 UNION = re.compile(  # a debugger's output for a GmmaDescriptor
     r"(?:\{|^)\s{0,40}(?:desc_\s{0,8}=\s{0,8}[\dx]"
     r"|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
@@ -102,8 +103,9 @@ def _is_point(word: LabelledWord, text: str) -> bool:
 
 def _add_fields(text: str, names: dict[int, str]) -> tuple[str, ...]:
     """Add the word of printed fields if no word is printed, or a notice if they differ from the printed word."""
-    block = {match[1][:5]: parse_number(match[2]) for match in _FIELD.finditer(blank_bit_field_types(text))}
-    if len(block) < 3:
+    plain = blank_bit_field_types(text)
+    block = {match[1][:5]: parse_number(match[2]) for match in _FIELD.finditer(plain)}
+    if len(block) < 3 or len(block) < len({match[0][:5] for match in _ASSIGNED_FIELD.finditer(plain)}):
         return ()
     built = sum(value << _FIELDS[name].low for name, value in block.items()) & WORD
     only = next(iter(names)) if len(names) == 1 else None

@@ -16,6 +16,7 @@ from typing import Any
 
 from lanescope.cxx.expression import LONGEST
 from lanescope.cxx.integers import ULONG
+from lanescope.cxx.source_text import walk_outside_brackets
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.reader.code.evaluator import Evaluator
@@ -112,7 +113,7 @@ def _get_start(value: SymbolicInt, field: str) -> str:
 
 def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     """Evaluate a text; return the evaluator, and the value of each variable that it builds, "" for a returned value."""
-    text = _complete_statement(text.rstrip())
+    text = _complete_statement(_split_assignments(text.rstrip()))
     source = prepare_source(text)
     if not cxx.is_well_formed(source):
         raise _make_error("a part of it is not C++", field)
@@ -134,6 +135,16 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     except (BudgetError, RecursionError):
         raise _make_error("it takes too many steps", field, "Paste only what builds the word.") from None
     return ev, {"": value}
+
+
+def _split_assignments(text: str) -> str:
+    """Write assignments to members that commas join as statements: `d.a = 1, d.b = 2;`."""
+    places = [at for at in walk_outside_brackets(text, ",", 0, len(text)) if _ASSIGNS.match(text, at + 1)]
+    for at in places:
+        statement = text[1 + max(text.rfind(end, 0, at) for end in ";{}\n,") :]
+        if _ASSIGNS.match(statement):
+            text = f"{text[:at]};{text[at + 1 :]}"
+    return text
 
 
 def _complete_statement(text: str) -> str:

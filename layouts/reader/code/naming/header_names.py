@@ -64,7 +64,7 @@ ELEMENT_FORMATS = {  # CUTLASS's enum → (field of an instruction descriptor th
     "CFormat": ("d", ("f16", "i8")),
     "ScaleFormat": ("scale_type", ("mxf4nvf4",)),
 }
-_TYPE_NAMES = {"u8": "UINT8", "s8": "INT8"}  # of CUTLASS; others are PTX's in capitals
+TYPE_NAMES = {"u8": "UINT8", "s8": "INT8"}  # of CUTLASS; others are PTX's in capitals
 # members of CUTLASS's enums: (enum, member) → value
 MEMBERS: dict[tuple[str, str], int] = {
     **{("LayoutType", f"B{mode.width_bytes}"): code for mode, code in WGMMA.codes.items() if mode.chunks > 1},
@@ -77,7 +77,7 @@ MEMBERS: dict[tuple[str, str], int] = {
     ("Saturate", "False"): 0,
     ("Saturate", "True"): 1,
     **{
-        (enum, _TYPE_NAMES.get(name, name.upper())): code
+        (enum, TYPE_NAMES.get(name, name.upper())): code
         for enum, (field, kinds) in ELEMENT_FORMATS.items()
         for row in KINDS
         if row.name in kinds

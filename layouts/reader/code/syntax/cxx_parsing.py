@@ -24,6 +24,8 @@ _LESS_THAN_CALL = re.compile(
 )
 # typename of a dependent type, which the grammar does not read before T::type{} in an expression
 _TYPENAME = re.compile(rb"(?<=[(,={])(\s*)typename(?=\s+\w+\s*(?:<|::))|(?<=\breturn )()typename(?=\s+\w+\s*(?:<|::))")
+# the compiler's own bit_cast, whose type the grammar does not read as an argument
+_BIT_CAST = re.compile(rb"__builtin_bit_cast\(((?:\w+::)*\w+(?: \w+)*),(?: |(?=\w+\)))")
 PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
@@ -31,6 +33,13 @@ def _insert_comma(found: re.Match[bytes]) -> bytes:
     """Return a closing parenthesis with a comma instead of the blank after it, except in a // comment."""
     line = found.string[found.string.rfind(b"\n", 0, found.start()) + 1 : found.start()]
     return found[0] if b"//" in line else b"),"
+
+
+def _write_bit_cast(found: re.Match[bytes]) -> bytes:
+    """Return the beginning of a bit_cast<T>(value) as long as the text, of a cast (T)value without a blank."""
+    if found[0].endswith(b" "):
+        return b" " * 10 + b"bit_cast<" + found[1] + b">("
+    return b" " * 17 + b"((" + found[1] + b")"
 
 
 @cache
@@ -58,6 +67,7 @@ def parse_bounded(
     length = sum(part.end_byte - part.start_byte for part in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
     data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(_insert_comma, data))
+    data = _BIT_CAST.sub(_write_bit_cast, data)
     data = _TYPENAME.sub(lambda found: found[0].replace(b"typename", b" " * 8), data)
     if _measure_depth(data) > MOST_OPEN:
         return None
