@@ -43,6 +43,7 @@ def for_each(
             asked = _take_part(
                 [(n, [row] if len(wanted) == 1 else list(row)) for n, row in enumerate(rows)], wanted, sample
             )
+            assert asked, f"no cases of {wanted} in the sample"
             for number, values in asked:
                 try:
                     test(**fixtures, **dict(zip(wanted, values, strict=True)))
