@@ -35,6 +35,7 @@ from tests.sample import choose_count
 from tests.test_process import list_children
 
 pytestmark = [
+    pytest.mark.thorough,  # test_fleet_failures.py asks the parts
     pytest.mark.waits,
     pytest.mark.usefixtures("dask"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
@@ -294,7 +295,6 @@ def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) ->
     assert fleet.submit(build_request()).result(60)["agrees"]
 
 
-@pytest.mark.thorough
 def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
     with TestClient(create_app(ServerHardware(why_not=NO_CUPY, fleet=Fleet(fleet.address)))) as client:
         told = client.get("/api/v1/gpu").json()
@@ -319,7 +319,6 @@ def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
     assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
 
 
-@pytest.mark.thorough
 def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fleet, tmp_path: Path) -> None:
     told: list[str] = []
     journal = tmp_path / "state" / "verify.jsonl"
@@ -354,7 +353,6 @@ def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fle
     assert set(found["results"]) == {job.key for job in verification.generate_jobs("sm_90a")}
 
 
-@pytest.mark.thorough
 def test_a_run_that_two_killed_workers_had_is_given_up_and_costs_no_other(site: FleetSite, fleet: Fleet) -> None:
     """kill -9 of the worker, then of the nanny of the one that has the run now."""
     run = submit_alone(fleet, build_request(HANGS, instruction=WGMMA))

@@ -21,6 +21,8 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COPIES, MOVES
 from tests import added_rows
 
+pytestmark = pytest.mark.thorough  # what a contributor adds, not what people are told
+
 ROOT = Path(__file__).parents[1]
 # the tables have the rows; a row of the emulator is an opcode and what it does
 ROWS = {"table", "emulate"}
@@ -149,7 +151,6 @@ def may_ask(text: str) -> bool:
     return any(part in text for part in (*ASKED_OF, *ROWS_ASKED, *FORMATS_ASKED)) or len(QUOTED.findall(text)) > 1
 
 
-@pytest.mark.thorough
 def test_no_code_asks_for_a_name() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {what}"
@@ -183,7 +184,6 @@ def pages(answers: dict[str, dict[str, str]]) -> dict[str, str]:
     return answers["families"]
 
 
-@pytest.mark.thorough
 def test_a_load_of_tensor_memory_is_one_row(pages: dict[str, str]) -> None:
     listed = json.loads(pages["/api/v1/instructions?family=tmem_ld"])
     assert [row["ptx"] for row in listed["instructions"]] == [LOAD.replace("x4", f"x{n}") for n in (1, 4, 16)]
