@@ -30,6 +30,11 @@ APART = RING.replace(  # the bytes are expected twice, and without an arrival
 ).replace("], bytes);", "], bytes / 2);")
 
 FIVE = RING.replace("gemm(mma, ", "gemm(mma, sum, ")  # D and C are the same registers
+SHAPE = "make_shape(Int<256>{}, Int<64>{}, Int<4>{})"
+COPIED = RING.replace(", make_shape(Int<128>{}, Int<64>{}));", ");").replace(  # the layout gives the tile
+    "  Tensor mA = make_t",
+    f"  auto sAB = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{{}}, {SHAPE});\n  Tensor mA = make_t",
+)
 ONE = (  # one warpgroup, whose first thread fills the only stage again after its own wait, with the turn as parity
     RING.replace("Layout<Shape<_2>>{}", "Layout<Shape<_1>>{}")
     .replace("dim3(256)", "dim3(128)")
@@ -41,7 +46,7 @@ ONE = (  # one warpgroup, whose first thread fills the only stage again after it
 )
 
 
-@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART, FIVE, ONE), sample=2)
+@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART, FIVE, ONE, COPIED), sample=2)
 def test_a_right_kernel_has_no_mistake(text: str) -> None:
     assert check_whole(text).findings == ()
 
@@ -109,6 +114,15 @@ MISTAKES = [
         "cute_copy_misfit",
         "mB, sB",
     ),
+    (COPIED, "mB, sB(_, _, 0)", "mB, sAB(_, _, 0)", "cute_copy_misfit", "sAB(_, _, 0)"),
+    (
+        RING,
+        "make_shape(n, k), make_stride(k, Int<1>{})",
+        "make_shape(n, k), make_stride(Int<1>{}, n)",
+        "cute_copy_misfit",
+        "mB, sB",
+    ),
+    (RING, "tBgB(_, next)", "tBgB(_, 0)", "k_slice_repeated", "tBgB(_, 0)"),
     (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
 ]
 

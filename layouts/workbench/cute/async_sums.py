@@ -155,7 +155,7 @@ def _may_be_meant(a: _Side, b: _Side) -> bool:
     """
     away = {x - y for one, other in zip(a.slices, b.slices, strict=True) for x, y in zip(one, other, strict=False)}
     half = len(a.slices) // 2
-    again = any(side.slices[:half] == side.slices[half:] for side in (a, b))
+    again = any(side.slices[:half] == side.slices[half:] and len(set(side.slices)) > 1 for side in (a, b))
     return again or len(away) == 1 or len(set(map(len, (*a.slices, *b.slices)))) > 1
 
 

@@ -28,6 +28,8 @@ from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
+_LONGEST_BOX = 256  # elements along a dimension of a box
+_MULTICAST = 5  # arguments of a TMA atom with a number of blocks
 _TILE_RANK = 3  # of a TileCopy's part of a tile that no coordinate divides: (CPY, CPY_M, CPY_N)
 
 
@@ -36,12 +38,14 @@ class TmaCopy:
     """A TMA atom.
 
     site: the call that makes it; barrier: the mbarrier that its bytes arrive on, None before .with(); misfit: why CuTe
-    does not compile it, and the place of that.
+    does not compile it, and the place of that; box: the elements of its box, 0 if not known, and the place of its
+    layout.
     """
 
     site: tuple[int, int] = (0, 0)
     barrier: Pointer | None = None
     misfit: tuple[str, tuple[int, int]] | None = None
+    box: tuple[int, tuple[int, int]] = (0, (0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,10 @@ def _note_load(call: CuteCall, atom: TmaCopy, at: tuple[int, int]) -> None:
     indices = list_element_indices(run, source) if isinstance(source, CuteTensor) and source.base is None else None
     if atom.misfit is not None:
         trace.misfit = trace.misfit or atom.misfit
+    if tile is not None and atom.box[0] > len(tile.places):
+        size, part = len(tile.places), atom.box[0]
+        why = f"A TMA atom with this layout copies {part:,} elements at once, and the tile that it fills has {size:,}."
+        trace.misfit = trace.misfit or (why, atom.box[1])
     if tile is None or indices is None or len(indices) != len(tile.places):
         trace.lose("the elements of a copy are not known")
         return
@@ -206,16 +214,66 @@ def count_bytes(target: Any) -> int | None:
 
 def _make_atom(call: CuteCall) -> TmaCopy:
     """Evaluate make_tma_atom and make_tma_copy(operation, tensor, layout[, tile[, multicast]])."""
-    return TmaCopy(call.node.span, misfit=_find_misfit(call))
+    layout = call.values[2] if len(call.values) > 2 else None
+    plain = not call.templates and not call.name.endswith("_sm100") and "IM2COL" not in str(call.values[0])
+    if not plain or not isinstance(layout, CuteLayout):
+        return TmaCopy(call.node.span)
+    misfit = _find_misfit(call, layout)
+    sizes = tuple(mode.size for mode in layout.modes)
+    tensor, tile = call.values[1], (*call.values[3:], sizes)[0]
+    if not isinstance(tensor, CuteTensor) or tile != sizes or len(sizes) != tensor.layout.rank:
+        return TmaCopy(call.node.span, misfit=misfit)  # modes of the layout may be of an instruction
+    misfit, box = misfit or _find_other_major(call, tensor, layout), _count_box(layout)
+    box = box if len(call.values) < _MULTICAST else 0  # which divides the box
+    return TmaCopy(call.node.span, None, misfit, (box, call.run.find_own_place(call.node.arguments[2].span)))
 
 
-def _find_misfit(call: CuteCall) -> tuple[str, tuple[int, int]] | None:
+def _list_runs(layout: CuteLayout) -> list[tuple[int, int, int]]:
+    """List (stride, extent, mode) of a layout without its swizzle, from the contiguous elements on."""
+    modes = enumerate(algebra.strip_swizzle(layout).modes)
+    leaves = (
+        (*leaf, n) for n, mode in modes for leaf in zip(list_leaves(mode.stride), list_leaves(mode.shape), strict=True)
+    )
+    return sorted(leaf for leaf in leaves if leaf[1] > 1)
+
+
+def _count_box(layout: CuteLayout) -> int:
+    """Return the elements of a layout that a box of TMA has: all of them if each mode is one line of at most 256, of
+    elements that follow each other; else 0.
+    """
+    past = 1
+    order: list[int] = []
+    for stride, extent, mode in _list_runs(layout):
+        if stride != past:
+            return 0
+        past *= extent
+        order += [mode] if order[-1:] != [mode] else []
+    sizes = [mode.size for mode in layout.modes]
+    return past if len(set(order)) == len(order) and all(size <= _LONGEST_BOX for size in sizes) else 0
+
+
+def _find_other_major(call: CuteCall, tensor: CuteTensor, layout: CuteLayout) -> tuple[str, tuple[int, int]] | None:
+    """Return why a tensor in global memory does not fit a layout: TMA keeps the contiguous dimension of the tensor
+    contiguous (copy_traits_sm90_tma.hpp).
+    """
+    runs = _list_runs(layout)
+    if not runs or runs[0][0] != 1 or tensor.space != "global":
+        return None
+    firsts = [next(iter(list_leaves(mode.stride))) for mode in tensor.layout.modes]
+    if firsts[runs[0][2]] == 1 or firsts.count(1) != 1:
+        return None
+    why = (
+        f"Mode {runs[0][2]} is contiguous in the layout in shared memory, and mode {firsts.index(1)} in the tensor in"
+        " global memory: a TMA copy needs the same one."
+    )
+    return why, call.run.find_own_place(call.node.arguments[1].span)
+
+
+def _find_misfit(call: CuteCall, layout: CuteLayout) -> tuple[str, tuple[int, int]] | None:
     """Return why CuTe does not compile a TMA atom whose tile and layout differ in size (copy_traits_sm90_tma.hpp)."""
     values = call.values
-    if len(values) < 4 or not isinstance(values[3], tuple) or call.templates or call.name.endswith("_sm100"):
-        return None  # of int it is the number of blocks of a multicast
-    layout, tile = values[2], measure(values[3])
-    if not isinstance(layout, CuteLayout) or not isinstance(tile, int) or "IM2COL" in str(values[0]):
+    tile = measure(values[3]) if len(values) > 3 and isinstance(values[3], tuple) else None
+    if not isinstance(tile, int):  # or the number of blocks of a multicast
         return None
     if layout.size == tile or is_open_extent(layout.size) or is_open_extent(tile):
         return None
