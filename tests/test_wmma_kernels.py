@@ -92,3 +92,49 @@ def test_tiles_of_tf32_are_verified() -> None:
     assert [code for code, _ in list_findings(plant(("wc + i * 16], LDB", "wc + i * 16], LDA"), text=TF32))] == [
         "fragment_mismatch"
     ]
+
+
+BUFFERED = """#include <mma.h>
+using namespace nvcuda;
+__global__ void __launch_bounds__(64) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ half sa[2][32 * 40], sb[2][16 * 40];
+  const int warp = threadIdx.x / 32;
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a[2];
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b[2];
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
+  wmma::fill_fragment(acc, 0.0f);
+  auto fill = [&](int s, int k) {
+    for (int i = threadIdx.x; i < 32 * 32; i += 64)
+      sa[s][i / 32 * 40 + i % 32] = A[(blockIdx.y * 32 + i / 32) * K + k + i % 32];
+    for (int i = threadIdx.x; i < 16 * 32; i += 64)
+      sb[s][i / 32 * 40 + i % 32] = B[(blockIdx.x * 16 + i / 32) * K + k + i % 32];
+  };
+  fill(0, 0);
+  __syncthreads();
+  for (int t = 0; t < K / 32; ++t) {
+    if (t + 1 < K / 32) fill((t & 1) ^ 1, (t + 1) * 32);
+    for (int i = 0; i < 2; ++i) {
+      wmma::load_matrix_sync(a[i], &sa[t & 1][warp * 16 * 40 + i * 16], 40);
+      wmma::load_matrix_sync(b[i], &sb[t & 1][i * 16], 40);
+    }
+    wmma::mma_sync(acc, a[0], b[0], acc);
+    wmma::mma_sync(acc, a[1], b[1], acc);
+    __syncthreads();
+  }
+  wmma::store_matrix_sync(&C[(blockIdx.y * 32 + warp * 16) * N + blockIdx.x * 16], acc, N, wmma::mem_row_major);
+}
+"""
+
+
+@for_each(
+    ("change", "mistakes"),
+    [
+        ((), []),
+        (("(t + 1) * 32", "t * 32"), [("k_slice_repeated", "fill((t & 1) ^ 1, t * 32)")]),
+        (("t < K / 32; ++t) {", "t < 100; ++t) {"), []),  # as kernels that measure the time
+        (("  fill(0, 0);", "  for (int n = 0; n < 2; ++n) fill(0, 0);"), []),
+    ],
+)
+def test_the_next_tile_of_two_buffers_is_another_one(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
+    text = plant(*[change] if change else [], text=BUFFERED)
+    assert [(one.code, text[slice(*one.span)]) for one in check_text(text).findings] == mistakes

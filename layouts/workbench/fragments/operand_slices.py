@@ -206,23 +206,51 @@ def _find_rows(*operands: ArrivedOperand) -> object:
 
 
 def _find_products_twice(runner: KernelRunner, group: Sequence[Pair]) -> CheckFinding | None:
-    """Find a product of the same slices of A and B as an earlier one of the same sum, both as ldmatrix loads them."""
-    seen: dict[object, MmaUse] = {}
+    """Find a product of the same slices of A and B as an earlier one of the same sum, both as ldmatrix loads them, or
+    as wmma loads what other statements have copied.
+    """
+    seen: dict[object, Pair] = {}
     for at, (use, a, b) in enumerate(group):
-        if at and use.adds is not group[at - 1][0]:
+        if at and not _adds_to(use, group[at - 1][0]):
             seen = {}  # another sum
         slices = _find_slices(a, b)
-        if slices is None or not a.loads or not b.loads:
+        by_wmma = _is_by_wmma(a) and _is_by_wmma(b)
+        if slices is None or not ((a.loads and b.loads) or by_wmma):
             continue
         key = tuple((warp.array, warp.names, warp.base) for one in (a, b) for warp in one.warps or ())
-        if key in seen:
+        before = seen.setdefault(key, group[at])
+        if before[0] is not use and not (by_wmma and _are_copied_alike(runner, before, group[at])):
             message = (
                 f"{use.opcode} multiplies the slices of A and B at K = {slices[0]} a second time for the same sum: both"
                 " operands take them again."
             )
             return CheckFinding("k_slice_repeated", message, _find_filling(runner, group, at, 0))
-        seen[key] = use
     return None
+
+
+def _adds_to(use: MmaUse, before: MmaUse) -> bool:
+    """Return whether a product adds to D of another one, also by others between them."""
+    added = use.adds
+    while added is not None and added is not before:
+        added = added.adds
+    return added is before
+
+
+def _are_copied_alike(runner: KernelRunner, one: Pair, other: Pair) -> bool:
+    """Return whether the same statement has copied A, or B, for two products, as in a loop that measures the time."""
+    for n in (0, 1):
+        records = [_list_records(_get_operand(pair, n)) for pair in (one, other)]
+        loads = [runner.records[min(numbers)] if numbers else None for numbers in records]
+        if len({None if load is None else (load.site, load.calls) for load in loads} - {None}) < len(loads):
+            return True
+    return False
+
+
+def _is_by_wmma(operand: ArrivedOperand) -> bool:
+    """Return whether one read has filled all registers of an operand."""
+    data = [one.data for one in operand.registers]
+    sites = {one.site for one in data if isinstance(one, ReadBytes)}
+    return len(data) > 1 and len(sites) == 1 and all(isinstance(one, ReadBytes) for one in data)
 
 
 def _find_filling(runner: KernelRunner, group: Sequence[Pair], at: int, n: int) -> tuple[int, int]:

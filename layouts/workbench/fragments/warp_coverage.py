@@ -58,15 +58,15 @@ def find_repeated_warps(
 def _count_products(
     pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]],
 ) -> Mapping[object, Counter[tuple[Rows, Rows]]]:
-    """Count how often rows of A and columns of B are multiplied, by their K and arrays; {} if some are open."""
-    products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
+    """Count the warps that multiply rows of A and columns of B, by their K and arrays; {} if some are open."""
+    products: dict[object, dict[tuple[Rows, Rows], set[int]]] = defaultdict(lambda: defaultdict(set))
     for a, b in pairs:
-        for left, right in zip(a.warps or (), b.warps or (), strict=True):
+        for warp, (left, right) in enumerate(zip(a.warps or (), b.warps or (), strict=True)):
             rows, columns = split_origin(left), split_origin(right)
             if rows is None or columns is None or rows[1] != columns[1]:
                 return {}
-            products[rows[1], left.array, right.array][rows[0], columns[0]] += 1
-    return products
+            products[rows[1], left.array, right.array][rows[0], columns[0]].add(warp)
+    return {key: Counter({pair: len(warps) for pair, warps in of.items()}) for key, of in products.items()}
 
 
 def list_unread_arrays(runner: KernelRunner) -> set[str]:
