@@ -202,6 +202,27 @@ def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text:
     assert opened.status_code == 303 and answer in client.get(opened.headers["location"]).text
 
 
+@for_each(
+    ("text", "sizes"),
+    [
+        ("tma box 64x128 swizzle 128B bf16", "swizzle=128B&mn=128&k=64"),  # 64 · 2 B = 128 B: the contiguous length
+        ("64x64 fp16 tile with 128B swizzle", "swizzle=128B&mn=64&k=64"),
+        ("TMA box {32, 128} f32 SWIZZLE_128B", "swizzle=128B&mn=128&k=32"),
+        ("box 128x128 fp8 swizzle 128B", "swizzle=128B&mn=128&k=128"),
+    ],
+)
+def test_a_box_in_words_opens_its_tile(client: Client, text: str, sizes: str) -> None:
+    link = text_meanings.find_certain_link(text)
+    assert sizes in link and client.get(link).status_code == 200
+
+
+@for_each(
+    "text", ["tma box 32x16 swizzle 128B bf16", "tma box 64x128 swizzle 128B", "tma box 64x512 bf16 swizzle 128B"]
+)
+def test_a_box_whose_order_type_or_size_is_open_opens_none(text: str) -> None:
+    assert not read(text).link.startswith("/smem?")
+
+
 def test_an_element_of_a_whole_tile(client: Client) -> None:
     text_of_tile = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_64,_64,_16>{})"
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(64,64,16)")
@@ -280,6 +301,7 @@ def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
         ("lane 10 column 3 of D of tcgen05.mma m64n64k16", "D[10][3] is in half 0: lane 10, column 3."),
         ("matrix 1 of lane 10 of ldmatrix.x4", "data: R1 matrix 1[2][4] matrix 1[2][5]."),
         ("SFA[5][0] lane 3 of mma.m16n8k64 mxf4", "Nothing of SFA[5][0] is in lane 3."),
+        ("D[100][7] of tcgen05.mma cta_group::2 m256n64k16 f16", "D[100][7] is in tensor memory: lane 100, column 7."),
         ("B[5][9] with the 128B swizzle", "B is K × N: the page writes its element [n][k]."),
     ],
 )

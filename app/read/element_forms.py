@@ -13,7 +13,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 
 _A_SHARED = re.compile(r"_SS(?:_|$)")  # of a CUTLASS atom: A and B through descriptors
-_NUMBER = re.compile(r"[\[(][\d\s,;-]+[\])]|(?<![\w.])\d+(?![\w.])")  # of no word
+_NUMBER = re.compile(r"[\[(][\d\s,;-]+[\])]|(?<![\w.:])\d+(?![\w.])")  # of no word
 _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F16F16F32_TN, HMMA.16816.F32
 
 

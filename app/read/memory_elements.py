@@ -36,6 +36,9 @@ _CELL = re.compile(
     re.I,
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
+_SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
+_BOX_WORDS = frozenset(("tma", "box", "tile"))
+_MOST_ROWS = 256  # of a box
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
 ROWS_OF_CTA = 128  # of D in tensor memory
@@ -45,6 +48,10 @@ def answer_question(text: str) -> Meaning | None:
     """Answer a question about an element in shared memory under a swizzle, or of D in tensor memory; None for any other
     text.
     """
+    return _link_box(text) or _answer_place(text)
+
+
+def _answer_place(text: str) -> Meaning | None:
     if cell := _CELL.fullmatch(text.strip()):
         return _link_cell(int(cell["lane"]), int(cell["column"]))
     if byte := _BYTE.search(text):
@@ -74,6 +81,40 @@ def _link_cell(lane: int, column: int) -> Meaning:
     link = f"/tmem?{urlencode(query)}"
     notice = f"For D of a product with {ROWS_OF_CTA} rows by one CTA, from column 0; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
+
+
+def _link_box(text: str) -> Meaning | None:
+    """Link to a tile in words, `tma box 64x128 swizzle 128B bf16`; None for another text, or if both orders of the two
+    lengths fit the swizzle.
+    """
+    sizes = _SIZES.findall(text)
+    words = _list_words(_SIZES.sub(" ", text).replace("_", " "))
+    modes = {_MODES[word] for word in words if word in _MODES}
+    spelled = (name for word in words for name in vocabulary.SYNONYMS.get(word, (word,)))
+    bit_counts = {get_dtype(name).bits for name in spelled if name in DTYPES}
+    known = {*_MODES, *_BOX_WORDS, *DTYPES, *vocabulary.SYNONYMS, "swizzle", "swizzled", "shared", "smem", "memory"}
+    is_box = known.issuperset(words) and not _BOX_WORDS.isdisjoint(words)
+    if not (is_box and len(sizes) == len(modes) == len(bit_counts) == 1):
+        return None
+    first, second = map(int, sizes[0])
+    return _link_lengths(first, second, modes.pop(), bit_counts.pop())
+
+
+def _link_lengths(first: int, second: int, mode: str, bits: int) -> Meaning | None:
+    """Link to a tile of two lengths, of which one is as wide as the swizzle and the other no less; None for others."""
+    inner = {length for length in (first, second) if 0 < length <= WIDTHS[mode] * 8 // bits}
+    if inner != {WIDTHS[mode] * 8 // bits} or bits < 8:
+        return None
+    k = inner.pop()
+    mn = second if first == k else first
+    if not 0 < mn <= _MOST_ROWS:
+        return None
+    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": mn, "k": k}
+    link = f"/smem?{urlencode(query)}"
+    order = f"The {k} fit the width of the swizzle, so they are contiguous. " if k != mn else ""
+    notice = f"{order}Assumed: K-major. The page takes any other."
+    title = f"A tile of {mn} rows of {k} {bits}-bit elements with the {mode} swizzle"
+    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=(notice,))
 
 
 def _link_byte(rest: str, byte: int) -> Meaning | None:

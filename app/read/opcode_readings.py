@@ -10,6 +10,7 @@ from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import known_names, page_meanings, question_readings
 from lanescope.app.read.facts import Reading
 from lanescope.cxx.source_text import KERNEL_WORDS
+from lanescope.names import forms
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader.grammars import pasted_text
 from lanescope.reader.instructions.misspelt_opcodes import is_opcode
@@ -69,5 +70,5 @@ def _list_uses(text: str) -> Iterator[OpcodeUse]:
         use = find_use(opcode)
         if use is not None and ("." in use.opcode or opcode.isupper() or is_opcode(opcode)):
             yield use
-        elif use is None and is_opcode(opcode):
+        elif use is None and is_opcode(opcode) and not forms.is_opcode(opcode.partition(".")[0]):
             yield OpcodeUse(opcode, "is an instruction of PTX that neither multiplies nor moves matrices.")

@@ -22,7 +22,7 @@ from lanescope.ptx.short_names import find_instruction
 
 MOST_SHAPES = 4  # nearest instructions in an error
 MOST_NEAREST = 8  # instructions listed in an error
-_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|(?<!\d)0x|->|\w\(|\b[A-Za-z_]{2,}\s*=")
+_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|(?<!\d)0x|->|\w\(|\bnvvm\.|\b[A-Za-z_]{2,}\s*=")
 _DIGIT = re.compile(r"\d")  # a word with a digit belongs to a form, not to prose
 
 
