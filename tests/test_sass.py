@@ -33,6 +33,7 @@ def list_candidates(text: str) -> list[str]:
     return list(found.facts["candidates"])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     assembler.find_ptxas() is None or disassembly.find_nvdisasm() is None, reason="no ptxas or no nvdisasm"
 )
