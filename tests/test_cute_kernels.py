@@ -262,6 +262,13 @@ def test_the_type_of_a_copy_operation_is_its_width() -> None:
         assert run.evaluate(parse_expression(atom), run.globals).values == (count, count), atom
 
 
+def test_a_swizzle_that_cute_does_not_compile_is_not_known() -> None:
+    """Of 4 bits by 3: CuTe's Swizzle needs a shift of at least as many."""
+    run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;", 32, (32, 1, 1), Scope())
+    assert run.evaluate(parse_expression("Swizzle<4, 3, 3>{}"), run.globals) is None
+    assert run.evaluate(parse_expression("Swizzle<3, 3, 3>{}"), run.globals) is not None
+
+
 @pytest.mark.parametrize("text", ["shape<1>(make_layout(make_shape(64, K)))", "size<1>(make_shape(64, K))"])
 def test_an_extent_that_is_not_known_is_a_symbol(text: str) -> None:
     run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;\n" + text, 32, (32, 1, 1), Scope())

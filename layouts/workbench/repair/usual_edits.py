@@ -70,9 +70,9 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
         for n, word in enumerate(one.words[first:], first):
             match = _NUMBER.fullmatch(word)
             register = "asm" in one.words and one.words[n - 1] == "["
-            fixed = n in block or word == _CONTIGUOUS or _is_warp_size(one, n)
-            if match is not None and not register and not fixed:
-                yield n, match[1]
+            if match is None or register or word == _CONTIGUOUS or n in block or _is_warp_size(one, n):
+                continue
+            yield n, match[1]
 
 
 def _is_warp_size(one: StatementWords, n: int) -> bool:

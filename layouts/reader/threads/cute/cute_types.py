@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import make_swizzle
+from lanescope.cute.making import UnmadeValueError, make_swizzle
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
@@ -206,7 +206,7 @@ def _make_type(run: KernelRunner, name: str, values: list[Any]) -> Any:
     act = _TEMPLATES.get(name)
     try:
         return act(run, *values) if act is not None else None
-    except TypeError:  # another number of arguments
+    except (TypeError, UnmadeValueError):  # another number of arguments, or values that CuTe does not compile
         return None
 
 
