@@ -91,7 +91,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
         "load(sB",
     ),
     ("load(sB, &tb, &full, t * BK", "load(sB, &tb, &full, t * BK + BK", "k_coordinate_wrong", "load(sB"),
-    ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "load(sA"),
+    ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "for (int t"),
     ("describe(sB + k * 16)", "describe(sB + (k ^ 1) * 16)", "k_slice_repeated", "for (int k = 0"),
 ]
 
