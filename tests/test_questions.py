@@ -252,6 +252,7 @@ def test_two_places_open_the_page_with_both_pins(client: Client, text: str, pins
 def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
     reading = read("A[5][9] and A[5][10] of mma.m16n8k16 bf16")
     assert [holder["thread"] for holder in reading.facts["holders"]] == [20, 21]
+    assert not any("B:" in notice for notice in read("lanes 3 and 4 of A of mma.m16n8k16 bf16").notices)
     assert "Lane 4: D: R0 D[1][0]" in "".join(read("lane 3 and lane 4 of mma.m16n8k16 bf16").notices)
     assert "Row 50 is outside" in read("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
     assert "Write warp 0 lane 3" in read("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
@@ -302,6 +303,7 @@ def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
         ("matrix 1 of lane 10 of ldmatrix.x4", "data: R1 matrix 1[2][4] matrix 1[2][5]."),
         ("SFA[5][0] lane 3 of mma.m16n8k64 mxf4", "Nothing of SFA[5][0] is in lane 3."),
         ("D[100][7] of tcgen05.mma cta_group::2 m256n64k16 f16", "D[100][7] is in tensor memory: lane 100, column 7."),
+        ("tcgen05 desc 0x4000404000010100", "this is a tcgen05 descriptor of Blackwell"),
         ("B[5][9] with the 128B swizzle", "B is K × N: the page writes its element [n][k]."),
     ],
 )

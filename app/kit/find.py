@@ -194,9 +194,20 @@ def _split(text: str) -> list[str]:
 
 
 def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
-    """Add the matrix that only one place names to the others: `(3,5) and (3,6) of A`."""
+    """Add the matrix that only one place names to the others: `(3,5) and (3,6) of A`, `lanes 5 and 6 of A`."""
     named = next((place.matrix for place in places if place.matrix and place.thread is None), "")
-    return [place if place.matrix or place.thread is not None else replace(place, matrix=named) for place in places]
+    whole = next((place.matrix for place in places if place.matrix and _is_whole_lane(place)), "")
+    return [
+        place
+        if place.matrix
+        else replace(place, matrix=whole if _is_whole_lane(place) else named if place.thread is None else "")
+        for place in places
+    ]
+
+
+def _is_whole_lane(place: SoughtPlace) -> bool:
+    """Return whether a place is all of what a thread holds, of one matrix or of each."""
+    return place.thread is not None and place.value is None and place.register is None
 
 
 def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:

@@ -52,7 +52,7 @@ def check_numbers(text: str, rest: str, named: NamedForms) -> None:
     words = [word for word in named.unused if _NUMBER.search(word)]
     if not words:
         return
-    if shapes := [word for word in words if search.split_shape(word.lower())]:
+    if shapes := [word for word in words if search.split_shape(word.lower()) and "0x" not in word]:
         message = f"No instruction has {lookup.quote_words(shapes)}.{lookup.list_alike(shapes, named.forms)}"
         raise LayoutError("unknown_instruction", tensor_forms.explain_none(rest) or message, "", "text")
     match = re.search(rf"(?:\b[a-z]+\s+)?\S*(?<!\w){re.escape(words[0])}(?!\w)\S*", text, re.I)

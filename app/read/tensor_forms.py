@@ -21,7 +21,7 @@ MOST_LISTED = 12
 _MOST_SIZES = 3  # forms whose sizes a refusal lists
 _KINDS = ("f16", "tf32", "f8f6f4", "i8")  # which kind a name means first
 _OPCODE = re.compile(r"\btcgen05(?:\.mma)?\b|\bumma\b|\b(?:instruction descriptor|idesc)\b(?=.*\bm\s*=)", re.I)
-_CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
+_CODE = re.compile(r"[<>{}()\[\];%]|umma::|\b0x", re.I)
 
 
 @dataclass(frozen=True, slots=True)
