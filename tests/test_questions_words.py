@@ -343,3 +343,9 @@ def test_a_shape_that_does_not_exist_is_refused_with_what_does(text: str, reason
     reading = read(text)
     assert reading.kind == "unknown", reading
     assert reason in reading.notices[0] and not find_certain_link(text)
+
+
+@for_each("text", ["error: Illegal instruction 'wgmma.mma_async' without sm_90a", "llvm.nvvm.tcgen05.mma.shared"])
+def test_a_matrix_opcode_is_neither_another_instruction_nor_refused(text: str) -> None:
+    reading = read(text)
+    assert reading.kind != "unknown" and "neither multiplies" not in "".join(reading.notices)
