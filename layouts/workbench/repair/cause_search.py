@@ -71,8 +71,7 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
             return findings
         if _check_edit(report, edit, recheck) is not None:
             return (_move(text, findings, [edit], certain),)
-    most = _MOST_RUN if any(one.of_result for one in findings) else MOST_TRIED
-    right = _keep_alike(report, _list_right(islice(_list_edits(blank, findings), most), report, recheck))
+    right = _keep_alike(report, _list_right(_list_edits(blank, findings), report, recheck))
     if is_late() or not 0 < len(right) <= MOST_NAMED:
         return findings
     if len(right) == 1:
@@ -138,7 +137,7 @@ def _list_present_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterato
 
 def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int, TextEdit]]:
     """List (distance, edit) for usual other values of the numbers that the findings' values come from: likely values
-    of near numbers first.
+    of near numbers first, as many as are tried.
     """
     changed = {(present, needed) for finding in findings for _, present, needed in finding.changes}
     ranked = [
@@ -146,7 +145,8 @@ def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int,
         for steps, statement in _list_changeable(blank, findings)
         for rank, edit in list_number_edits(statement, sorted(changed))
     ]
-    return sorted(ranked, key=lambda entry: entry[0])
+    most = _MOST_RUN if any(one.of_result for one in findings) else MOST_TRIED
+    return sorted(ranked, key=lambda entry: entry[0])[:most]
 
 
 def _list_changeable(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int, StatementWords]]:
