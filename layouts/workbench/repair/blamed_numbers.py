@@ -127,11 +127,27 @@ def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -
     form = re.compile(
         rf"(?:[*&,]\s+|(?<!\belse)[\w>\]]\s+[*&]?){name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)"
     )
-    found = tuple(trim_span(blank, match.span(1)) for match in form.finditer(blank, first, past))
+    found = tuple(
+        trim_span(blank, _close_brackets(blank, match.span(1))) for match in form.finditer(blank, first, past)
+    )
     later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)
     starts = {at[0] for at in found}
     others = (match for match in later if match.end() + _count_blanks(blank, match.end()) not in starts)
     return (*found, *(match.span() for match in others))
+
+
+def _close_brackets(blank: str, span: Span) -> Span:
+    """Return the span of a value up to the end of the call at whose comma or brace it was cut.
+
+    >>> text = "T t = tile(B, f(x)), u"
+    >>> text[slice(*_close_brackets(text, (6, 12)))]
+    'tile(B, f(x))'
+    """
+    opened: list[int] = []
+    for at in range(*span):
+        opened += [at] if blank[at] == "(" else []
+        opened = opened[:-1] if blank[at] == ")" else opened
+    return (span[0], max(span[1], find_closing(blank, opened[0]) + 1)) if opened else span
 
 
 def _count_blanks(blank: str, at: int) -> int:
