@@ -155,7 +155,9 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int,
         memory.forget_values()
         return
     memory.sites[offset] = site
-    every_owner = run.mask is memory.owners or run.runs_everyone()
+    owners = memory.owners
+    every_owner = run.mask is owners or run.runs_everyone()
+    every_owner = every_owner or (owners is not None and bool((run.mask >= owners).all()))
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
         _copy_struct(place, value, offset, None if every_owner else run.mask)
         return
