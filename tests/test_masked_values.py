@@ -20,6 +20,6 @@ def test_a_constant_replaces_a_result_if_all_owners_write_it(writers: int, is_ze
     memory = LocalMemory(owners=lanes < 96)
     result = DataBytes(*(np.full((128, 4), n) for n in (-1, 0, 0)))
     memory.write_value(0, 4, result, None)
-    run: Any = SimpleNamespace(mask=lanes < writers, masked=False, runs_everyone=lambda: False)
+    run: Any = SimpleNamespace(mask=lanes < writers, masked=False, sizes=None, runs_everyone=lambda: False)
     store_place(run, Pointer("local", memory, make_number(0), SizedType("float", 4)), ZERO, (0, 1))
     assert (memory.read_value(0, 4) is ZERO) == is_zero
