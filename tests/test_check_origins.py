@@ -117,6 +117,13 @@ PROGRAMS = {
         ("make_map(&map_b, B, N, K,", "make_map(&map_b, B, N, 3 * K,"),
     ),
     "Q, K and V in matrices of their own": (KERNEL, (PLACE, "C[(c + e) / K * M * K + (r + 8 * h) * K + (c + e) % K]")),
+    "a part of an A with rows of N elements": (
+        KERNEL,
+        ("{cols * sizeof(bf16)}", "{pitch * sizeof(bf16)}"),
+        ("uint32_t box_cols) {", "uint32_t box_cols, uint64_t pitch) {"),
+        ("M, K, BM, BK)", "M, K, BM, BK, N)"),
+        ("N, K, BN, BK)", "N, K, BN, BK, K)"),
+    ),
     "a pitch of the model": (KERNEL, (PLACE, "C[(r + 8 * h) * 1536 + c + e]")),
     "a causal mask": (THROUGH_SHARED, (f"= {VALUE};", f"= r + 8 * h >= c + e ? {VALUE} : bf16(0.f);")),
     "a triangle": (THROUGH_SHARED, ("    C[(row + i", "    if (row + i / BN >= col + i % BN) C[(row + i")),

@@ -43,11 +43,11 @@ def list_bound_edits(text: str, runs: Sequence[KernelRunner], known: KnownMatric
             yield from (TextEdit(name.span(2), other) for other in others if other)
 
 
-def describe_bound(text: str, edits: Sequence[TextEdit]) -> CheckFinding:
-    """Make the finding of a bound with which D is A·B after each of some edits."""
-    name, others = text[slice(*edits[0].span)], " or ".join(edit.text for edit in edits)
-    message = f"This bound compares with {name}, the size of another dimension: with {others} here, D is A·B."
-    return CheckFinding("bound_of_other_size", message, edits[0].span, edits=tuple(edits) if len(edits) == 1 else ())
+def describe_bound(text: str, edit: TextEdit) -> CheckFinding:
+    """Make the finding of a bound with which D is A·B after an edit."""
+    name = text[slice(*edit.span)]
+    message = f"This bound compares with {name}, the size of another dimension: with {edit.text} here, D is A·B."
+    return CheckFinding("bound_of_other_size", message, edit.span, edits=(edit,))
 
 
 def are_equal(function: FunctionText, launches: Iterable[KernelLaunchRecord], names: Sequence[str]) -> bool:

@@ -209,14 +209,17 @@ class _KnownRun:
         return OpenPart(reason, spans[0]), deep._find_bound(verdicts[0])
 
     def _find_bound(self, verdict: _Verdict) -> CheckFinding | None:
-        """Return the finding of a bound with which D is A·B if it is another of M, N and K."""
+        """Return the finding of a bound with which D is A·B if it is another one of M, N and K. If it may be either of
+        them, they only never end what a wrong number beside the size ends too early.
+        """
         found: dict[Span, list[TextEdit]] = {}
         for edit in islice(list_bound_edits(self.text, verdict.runners, self.known), MOST_EDITS):
             equal = are_equal(self.function, self.recorded, (self.text[slice(*edit.span)], edit.text))
             edited = replace(self, text=apply_edits(self.text, [edit]))
             if not equal and any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
                 found.setdefault(edit.span, []).append(edit)
-        return describe_bound(self.text, next(iter(found.values()))) if found else None
+        certain = (edits[0] for edits in found.values() if len(edits) == 1)
+        return next((describe_bound(self.text, edit) for edit in certain), None)
 
     @property
     def sizes(self) -> set[str]:

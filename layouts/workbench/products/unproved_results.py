@@ -29,7 +29,8 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
-_STRIDES = 5  # which argument of cuTensorMapEncodeTiled globalStrides is
+_DIMS, _STRIDES = 4, 5  # which arguments of cuTensorMapEncodeTiled globalDim and globalStrides are
+_NO_SIZE = re.compile(r"sizeof\s*\([^()]*\)|\b\w+_t\b|\bstatic_cast\b")
 Tiles = Mapping[str, Sequence[StoredTile]]
 
 
@@ -143,12 +144,13 @@ def judge_map_strides(finders: Finders, sizes: KnownSizes) -> tuple[Pitfall | No
         name, text = one.names[0] if one.names else "a tensor map", finders[0].run.text
         row = next((key for key, size in sizes.names.items() if size == length and key.isidentifier()), "")
         pitch = _find_factor(one.symbols.get("strides[0]"), bits // 8, sizes)
-        if len(one.dims) == 2 and row and pitch and not is_leading(pitch):
+        strides = _find_strides(text, one)
+        if len(one.dims) == 2 and row and pitch and strides is not None and not is_leading(pitch):
             message = (
                 f"The rows of {name} have {row} elements, but are {pitch} elements apart in this tensor map: {pitch} is"
                 " the size of another dimension."
             )
-            return Pitfall("pitch_of_other_size", message, _find_strides(text, one)), ""
+            return Pitfall("pitch_of_other_size", message, strides), ""
         return None, f"the rows of {name} are not as far apart as they are long"
     return None, ""
 
@@ -159,17 +161,26 @@ def _find_factor(value: str | None, size: int, sizes: KnownSizes) -> str:
     return next((key for key in every if KnownSizes({**sizes.names, key: 1}).evaluate(value) == size), "")
 
 
-def _find_strides(text: str, tensor_map: TensorMap) -> Span:
-    """Return where the strides of a map are computed: the value of the variable that is globalStrides, else the call
-    that makes the map.
-    """
+def _find_array(text: str, tensor_map: TensorMap, number: int) -> Span | None:
+    """Return the values of an array that is an argument of the call that makes a map; None if they are not seen."""
     call = text[slice(*tensor_map.span)]
     arguments = split_arguments(call[call.find("(") + 1 : call.rfind(")")])
-    name = arguments[_STRIDES].strip() if "cuTensorMapEncodeTiled" in call and len(arguments) > _STRIDES else ""
+    name = arguments[number].strip() if "cuTensorMapEncodeTiled" in call and len(arguments) > number else ""
     if not name.isidentifier():
-        return tensor_map.span
+        return None
     found = list(re.finditer(rf"\b{name}\s*(?:\[[^][]*\])?\s*=?\s*\{{([^{{}}]*)\}}", text[: tensor_map.span[0]]))
-    return found[-1].span(1) if found else tensor_map.span
+    return found[-1].span(1) if found else None
+
+
+def _find_strides(text: str, tensor_map: TensorMap) -> Span | None:
+    """Return where the strides of a map are computed from its dimensions; None if they may be those of a larger matrix,
+    such as by an argument of their own.
+    """
+    dims, strides = (_find_array(text, tensor_map, number) for number in (_DIMS, _STRIDES))
+    if dims is None or strides is None:
+        return None
+    names, of_dims = (set(re.findall(r"[A-Za-z_]\w*", _NO_SIZE.sub("", text[slice(*at)]))) for at in (strides, dims))
+    return strides if names <= of_dims else None
 
 
 def _find_other_factor(finders: Finders) -> str:

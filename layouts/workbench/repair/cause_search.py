@@ -34,9 +34,10 @@ _CONSTANT = re.compile(r"[^=(]*?(?:\bconst(?:expr)?|#\s*define)\b[^=(]*?\b([A-Za
 MOST_NAMED = 3  # numbers; more say nothing about the mistake
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
-# no number causes a missing statement, an unknown name or another type
+# no number causes a missing statement, an unknown name, another name or another type
 _PLACED = (
     "_missing",
+    "_of_other_size",
     "unset",
     "ptxas_refuses",
     "cute_name_unknown",
