@@ -189,6 +189,12 @@ def test_a_lane_counts_in_its_warp() -> None:
     assert "warp 0 to 3" in read("warp 4 lane 5 of wgmma.m64n64k16 f16").notices[0]
 
 
+def test_a_thread_is_in_one_warp() -> None:
+    assert "lanes=40" in read("warp 1 thread 40 of wgmma.m64n64k16 f16").link
+    assert "lanes=127" in read("warp 3 thread 127 of wgmma.m64n64k16 f16").link
+    assert "It is lane 8 of warp 1" in read("warp 0 thread 40 of wgmma.m64n64k16 f16").notices[0]
+
+
 @for_each(
     ("text", "answer"),
     [
@@ -302,6 +308,15 @@ def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
         ("does lane 20 hold A[5][9] of mma.m16n8k16 bf16", "A[5][9] is in lane 20, register R2, bits 31:16."),
         ("does lane 3 hold A[5][9] of mma.m16n8k16 bf16", "Nothing of A[5][9] is in lane 3."),
         ("lane=20 row=5 col=9 of A of mma.m16n8k16 bf16", "A[5][9] is in lane 20, register R2, bits 31:16."),
+        # wgmma's D: row 20 is row 4 of warp 1, so group 4; column 3 is the second of lane 4 · 4 + 1.
+        ("D[20][3] lane 17 of wgmma m64n64k16 f16", "D[20][3] is in warp 1, lane 17 (thread 49), register R1."),
+        (
+            "thread 49 lane 17 D[20][3] of wgmma m64n64k16 f16",
+            "D[20][3] is in warp 1, lane 17 (thread 49), register R1",
+        ),
+        ("row 20 lane 16 of D of wgmma m64n64k16 f16", "D[20][0] is in warp 1, lane 16 (thread 48), register R0"),
+        ("thread 40 lane 8 of D of wgmma m64n64k16 f16", "D[18][0] is in warp 1, lane 8 (thread 40), register R0"),
+        ("thread 40 lane 9 of wgmma m64n64k16 f16", "Nothing of thread 40 is in lane 9."),
         ("T3 V1 of D of mma.m16n8k16 bf16", "D: R1 D[0][7]."),
         ("column 3 and row 6 of D of mma.m16n8k16 bf16", "D[6][3] is in lane 25, register R1."),
         ("lane 10 column 3 of D of tcgen05.mma m64n64k16", "D[10][3] is in half 0: lane 10, column 3."),

@@ -204,15 +204,26 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
 def _narrow_answer(form: Instruction, question: ElementQuestion, a_shared: bool) -> ElementHolders:
     """Return the holders of the part of a place that the other places of its question have, too."""
     narrowed_places.check_lanes(form, question)
-    kept, query, notices = _find_holders(form, question, a_shared)
+    _, query, notices = _find_holders(form, question, a_shared)
+    kept = _list_holders(form, question, question.place, a_shared)
     for place in question.narrowing:
-        other = dataclasses.replace(question, places=(place,))
-        others = None if place.is_detail else _find_holders(form, other, a_shared)[0]
+        others = None if place.is_detail else _list_holders(form, question, place, a_shared)
         kept = narrowed_places.narrow_holders(form, kept, place, others)
     left = narrowed_places.describe_narrowed(form, question, kept)
     if not kept:
         return kept, query, (left, *notices)
     return kept, query if question.place.coords else narrowed_places.link_narrowed(form, kept), (left,)
+
+
+def _list_holders(
+    form: Instruction, question: ElementQuestion, place: SoughtPlace, a_shared: bool
+) -> list[dict[str, Any]]:
+    """List the holders of one place of a question, of a lane without a warp those in every warp."""
+    return [
+        holder
+        for each in narrowed_places.list_warps(form, place)
+        for holder in _find_holders(form, dataclasses.replace(question, places=(each,)), a_shared)[0]
+    ]
 
 
 def _find_holders(form: Instruction, question: ElementQuestion, a_shared: bool) -> ElementHolders:

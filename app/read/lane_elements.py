@@ -88,7 +88,12 @@ def _find_thread(form: Instruction, sought: SoughtPlace) -> int:
     if sought.warp >= warps:
         hint = f"It has warp {'0 alone' if warps == 1 else f'0 to {warps - 1}'}."
         raise LayoutError("bad_lane", f"{name_form(form).text} has no warp {sought.warp}.", hint, "text")
-    return lane + 32 * sought.warp
+    if lane < 32:
+        return lane + 32 * sought.warp
+    if lane // 32 != sought.warp:
+        hint = f"It is lane {lane % 32} of warp {lane // 32}."
+        raise LayoutError("bad_lane", f"{word.capitalize()} {lane} is not in warp {sought.warp}.", hint, "text")
+    return lane
 
 
 def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str:

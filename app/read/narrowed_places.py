@@ -73,6 +73,13 @@ def narrow_holders(
     return [holder for holder in holders if _has_detail(form, holder, place)]
 
 
+def list_warps(form: Instruction, place: SoughtPlace) -> list[SoughtPlace]:
+    """List a lane in every warp that executes an instruction, if the text does not name its warp; else the place."""
+    if not (place.is_lane and place.warp is None and form.family.scope.several):
+        return [place]
+    return [replace(place, warp=warp) for warp in range(form.threads // 32)]
+
+
 def check_lanes(form: Instruction, question: ElementQuestion) -> None:
     """Raise LayoutError for a lane beside a row or a column that may be of tensor memory."""
     places = (question.place, *question.narrowing)
