@@ -191,6 +191,28 @@ def test_a_place_is_read_alike_in_every_spelling(text: str, link: str) -> None:
     assert urlsplit(read(text).link).query == link
 
 
+@for_each(
+    "text",
+    [
+        "D[3][5] lane 14 of mma.m16n8k16 f16.f16.f16.f16",
+        "D[3][5] of mma.m16n8k16 with f16 accumulation",
+        "D[3][5] of mma.m16n8k16 f16 accumulators",
+        "D[3][5] of mma.m16n8k16 f16, accumulate in f16",
+        "D[3][5] of mma.m16n8k16 f16 accumulator",
+    ],
+)
+def test_the_type_of_the_accumulator_selects_the_form(text: str) -> None:
+    """PTX ISA, mma.m16n8k16: of f16 D is two registers, with c0 and c1 in the first."""
+    assert read(text).notices[0] == "D[3][5] is in lane 14, register R0, bits 31:16."
+
+
+def test_another_place_selects_no_other_types() -> None:
+    reading = read("D[3][5] lane 14 R1 of mma.m16n8k16 f16.f16.f16.f16")
+    assert reading.notices[0] == "Nothing of D[3][5] is in R1 of lane 14."
+    assert read("acc[3][5] of mma.m16n8k16 f16").notices[0] == "D[3][5] is in lane 14, register R1."
+    assert read("D[3][5] of mma.m16n8k16 bf16 with f16 accumulation").kind == "unknown"
+
+
 def test_the_address_that_a_lane_supplies_is_not_what_it_receives() -> None:
     """PTX ISA, ldmatrix: lanes 8i to 8i + 7 point at the rows of matrix i."""
     for text in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanescope import reader
 from lanescope.app.read import tensor_forms
@@ -14,6 +14,13 @@ from lanescope.ptx.instruction import Instruction
 
 _A_SHARED = re.compile(r"_SS(?:_|$)")  # of a CUTLASS atom: A and B through descriptors
 _NUMBER = re.compile(r"[\[(][\d\s,;-]+[\])]|(?<![\w.:])\d+(?![\w.])")  # of no word
+_TYPE = r"\s+(?:(?:in|into|to|as|is|type)\s+)?(?:[a-z]{1,6}\d\w*|half|float)\b"
+_ACCUMULATED = re.compile(  # f16 accumulation, accumulate in f16, but not f16 acc[3][5]
+    rf"\baccumulat(?:ion|ors?|e[sd]?|ing)(?={_TYPE})(?:\s+\w+)??\s+(?P<into>\w*(?:\d\w*|half|float))"
+    r"|(?<![\w.])(?P<type>\w+)[\s-]+(?:acc|(?P<place>accumulator)|accumulat(?:ions?|ors|e[sd]?|ing))\b"
+    rf"(?!\s*[\[(\d]|{_TYPE})",
+    re.I,
+)
 _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F16F16F32_TN, HMMA.16816.F32
 
 
@@ -29,6 +36,22 @@ class NamedForms:
 def needs_instruction(question: ElementQuestion) -> bool:
     """Return whether only the instruction is missing from a question."""
     return not _list_words(" ".join(re.findall(r"[\w']+", question.rest)))
+
+
+def select_types(text: str, named: NamedForms) -> NamedForms:
+    """Return the forms with the types that a text has in PTX's order, f16.f16.f16.f16, or of the accumulator."""
+    found, unused = named.forms, list(named.unused)
+    for word in text.split():
+        in_order = tuple(form for form in found if lookup.has_types_in_order(word, form))
+        found = in_order or found
+    match = _ACCUMULATED.search(text)
+    word = (match["into"] or match["type"]) if match else ""
+    types = forms.list_types(word.lower())
+    if match and types and any("d" in form.types for form in found):
+        having = tuple(form for form in found if form.types.get("d") in types)
+        unused += [word] * (not having and not match["place"])
+        found = (*having, *(form for form in found if form not in having)) if match["place"] else having or found
+    return replace(named, forms=found, unused=tuple(unused))
 
 
 def find_forms(rest: str) -> NamedForms:

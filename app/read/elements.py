@@ -26,7 +26,7 @@ from lanescope.app.read import (
     scale_elements,
     tensor_forms,
 )
-from lanescope.app.read.element_forms import NamedForms, find_forms
+from lanescope.app.read.element_forms import NamedForms, find_forms, select_types
 from lanescope.app.read.element_holders import (
     describe_holder,
     find_panel,
@@ -85,7 +85,7 @@ def answer_question(text: str) -> ElementAnswers | None:
     question = parse_question(text)
     if question is None or _names_scales(text, question):
         return None
-    named = find_forms(question.rest)
+    named = select_types(text, find_forms(question.rest))
     found = named.forms
     if not found:
         return None
@@ -107,7 +107,9 @@ def answer_question(text: str) -> ElementAnswers | None:
             refused = refused or error
             if error is refused:
                 elsewhere = place_readings.link_shared(form_bound, question.place)
-    meanings.sort(key=lambda meaning: bool(question.narrowing) and not meaning.facts["holders"])
+    if question.narrowing and meanings:
+        opcode = _get_opcode(meanings[0])
+        meanings.sort(key=lambda meaning: not meaning.facts["holders"] or _get_opcode(meaning) != opcode)
     return ElementAnswers(
         tuple(meanings),
         not (is_open or question.narrowing) and _is_certain(named, meanings),

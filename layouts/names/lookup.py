@@ -130,9 +130,8 @@ def _keep_ordered(text: str, matches: FormMatches) -> FormMatches:
     """Return the matches with the types in the order of a dotted text, if it has three or more and a form fits; else
     all.
     """
-    types = list_dotted_types(text)
-    in_order = tuple(form for form in matches.forms if _is_within(types, form.syntax.types))
-    if len(types) < 3 or not in_order:
+    in_order = tuple(form for form in matches.forms if has_types_in_order(text, form))
+    if not in_order:
         return matches
     return dataclasses.replace(matches, forms=in_order)
 
@@ -144,8 +143,13 @@ def list_dotted_types(text: str) -> list[str]:
 
 def keeps_order(text: str, matches: FormMatches) -> bool:
     """Return whether a form has the types in the order of a dotted text; True for fewer than three types."""
+    return len(list_dotted_types(text)) < 3 or any(has_types_in_order(text, form) for form in matches.forms)
+
+
+def has_types_in_order(text: str, form: Instruction) -> bool:
+    """Return whether a form has the types in the order of a dotted text; True for fewer than three types."""
     types = list_dotted_types(text)
-    return len(types) < 3 or any(_is_within(types, form.syntax.types) for form in matches.forms)
+    return len(types) < 3 or _is_within(types, form.syntax.types)
 
 
 def _is_within(types: list[str], order: tuple[str, ...]) -> bool:
