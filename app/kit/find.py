@@ -76,6 +76,11 @@ _ASKING = re.compile(  # words of a question before a place: `which lane holds`
     r"element|holds?|owns?|has|have)\s+)+(?=\S)",
     re.I,
 )
+# b1 beside a shape of its own K or an operation of it is the type, not a value of B
+_NO_TYPE = (
+    "".join(rf"(?<!{before}[ .])" for before in ("k128", "k256", "x128", "x256", "[×*]"))
+    + r"(?!b1(?:[.,]?\s*(?:[×*]|x\b|b1\b|xor|popc|and[ .]popc)|\s+(?:w?mma|mma|bmma|type|m\d+n\d+k\d+)\b))"
+)
 _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between the parts of a place
 
 
@@ -320,7 +325,7 @@ def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
         r"(?:\s*:\s*(?P<value>\d{1,9}))?(?![\w\]]|\.\w)(?:'s)?",
         rf"{free}(?:r|reg|register)\s*=?\s*(?P<register>{number})",
         rf"{free}(?:value\s*=?\s*|(?-i:V))(?P<value>{number})",
-        rf"{free}(?!(?:a100|b[123]00)\b)(?P<matrix>[{letters}]|acc(?:umulator)?(?=\[))"
+        rf"{free}(?!(?:a100|b[123]00)\b){_NO_TYPE}(?P<matrix>[{letters}]|acc(?:umulator)?(?=\[))"
         r"(?P<value>\d{1,9}|\[\d{1,9}\])(?![\w\[]|\.\w)",
         rf"{free}(?P<matrix>{capital})(?![\w.:\[(])",
         rf"{free}warp\s*(?P<warp>{number}),?",

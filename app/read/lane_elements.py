@@ -13,6 +13,7 @@ from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_in_tensor_memory
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand
 
@@ -62,7 +63,7 @@ def answer_lane(
         and sought.part in (None, owner.matrix, owner.product)
     ]
     if not holders:
-        hint = _describe_range(sought, operands)
+        hint = _name_register(sought, operands, lane) or _describe_range(sought, operands)
         raise LayoutError("bad_register", f"{sought.text} holds nothing of {name_form(form).text}.", hint, "text")
     notices = [
         _format_lane(op, [holder for holder in holders if holder["operand"] == op.name]) for op in operands.values()
@@ -94,6 +95,14 @@ def _find_thread(form: Instruction, sought: SoughtPlace) -> int:
         hint = f"It is lane {lane % 32} of warp {lane // 32}."
         raise LayoutError("bad_lane", f"{word.capitalize()} {lane} is not in warp {sought.warp}.", hint, "text")
     return lane
+
+
+def _name_register(sought: SoughtPlace, operands: Mapping[str, Operand], lane: int) -> str:
+    """Name the registers that have the value of a place, "" if the thread lacks it."""
+    held = (owner for op in operands.values() for owner in answers.find_lane_values(op, lane, None).values)
+    found = sorted({owner.register for owner in held if sought.value is not None and owner.value == sought.value})
+    name = f"{sought.letter}{sought.value}" if sought.letter else f"Value {sought.value}"
+    return f"{name} is in {join_words([f'R{register}' for register in found])}." if found else ""
 
 
 def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str:

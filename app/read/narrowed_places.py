@@ -136,7 +136,8 @@ def _check_detail(form: Instruction, place: SoughtPlace) -> None:
     }
     for what, number in sought.items():
         if number is not None and number >= sizes[what]:
-            message = f"{name_form(form).text} has no {what} {number} in a thread."
+            unit = "register" if what == "bit" else "thread"
+            message = f"{name_form(form).text} has no {what} {number} in a {unit}."
             raise LayoutError("bad_find", message, f"They go from 0 to {sizes[what] - 1}.", "text")
 
 
