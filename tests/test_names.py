@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -64,6 +65,16 @@ def test_a_name_that_fits_one_form_opens_it(client: Client, text: str, ptx: str)
     assert open_text(client, text) == f"/i/{ptx}"
 
 
+@for_each(
+    ("text", "lacking"),
+    [("wgmma m64n64k16 tf32", "sp"), ("mma.m16n8k32 bf16", "sp"), ("mma.sync m16n16k16 f16", "wmma")],
+)
+def test_a_shape_that_only_another_opcode_has_is_refused(text: str, lacking: str) -> None:
+    named = lookup.find_named(text)
+    assert named and not named.forms and f"No instruction without {lacking} has" in lookup.explain_refusal(named)
+    assert forms.find_forms(f"{lacking} {text}").forms
+
+
 def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> None:
     draw = random.Random(7)
     common = {
@@ -81,6 +92,9 @@ def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> N
         if set(kept) <= vocabulary.SILENT:
             continue
         found = forms.find_forms(text)
+        if found.lacking:  # the words of a dense form: only a sparse one has them all
+            assert found.lacking in re.split(r"\.|::", form.syntax.opcode) and found.lacking not in text, text
+            continue
         assert form in found.forms, (form.ptx, text)
         keys = search.index_instructions()
         assert all(search.has_word(keys[f.ptx], word) for f in found.forms for word in found.words)

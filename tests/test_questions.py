@@ -328,6 +328,7 @@ def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
         ("SFA[5][0] lane 3 of mma.m16n8k64 mxf4", "Nothing of SFA[5][0] is in lane 3."),
         ("D[100][7] of tcgen05.mma cta_group::2 m256n64k16 f16", "D[100][7] is in tensor memory: lane 100, column 7."),
         ("tcgen05 desc 0x4000404000010100", "this is a tcgen05 descriptor of Blackwell"),
+        ("D[70][3] of tcgen05.mma.cta_group::1.kind::f16 m128n64k16", "tensor memory: lane 70, column 3."),
         ("B[5][9] with the 128B swizzle", "B is K × N: the page writes its element [n][k]."),
     ],
 )
@@ -350,6 +351,9 @@ def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> Non
         ("lane 10 bits 63:48 of mma.m16n8k16 bf16", "no bit 63"),
         ("b3 lane 3 register 0 of mma.m16n8k16 bf16", "b3 is in R1"),
         ("byte 4 of lane 3 of A of mma.m16n8k16 bf16", "no bit 39 in a register"),
+        ("A[5][20] of mma.sync.m16n8k32 bf16", "No instruction without sp has all of mma, m16n8k32 and bf16."),
+        ("lane 10 register 3 of D of mma.sync m16n16k16 f16", "No instruction without wmma"),
+        ("D[3][5] of tcgen05.mma.kind::f8f6f4 m128n64k64", "No tcgen05.mma has m128n64k64."),
         ("lane 40 column 3 of D of mma.m16n8k16 bf16", "no lane 40"),
         ("row 70 of D of tcgen05.mma m64n64k16 in tensor memory", "Row 70 is outside 0–63"),
         ("lane 3 C(7,5) of TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1", "C[7][5], lane 3 are several places"),

@@ -26,11 +26,12 @@ _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F
 
 @dataclass(frozen=True, slots=True)
 class NamedForms:
-    """The forms that a text names, the unknown words, and whether the text puts A in shared memory."""
+    """The forms that a text names, or why none; the unknown words; and whether the text puts A in shared memory."""
 
     forms: tuple[Instruction, ...] = ()
     unused: tuple[str, ...] = ()
     a_shared: bool = False
+    refused: str = ""
 
 
 def needs_instruction(question: ElementQuestion) -> bool:
@@ -63,7 +64,8 @@ def find_forms(rest: str) -> NamedForms:
     matches = forms.find_forms(" ".join(word for word in named.split() if word.lower().strip(",?'") not in ASKING))
     if matches.forms and matches.named and not any(re.search(r"\d|::", word) for word in matches.ignored):
         return NamedForms(matches.forms, matches.ignored)
-    return _find_long_name(named) or _find_bindings(named) or _find_core(named, matches)
+    refused = lookup.explain_refusal(matches) if matches.lacking else ""
+    return _find_bindings(named) or _find_long_name(named) or replace(_find_core(named, matches), refused=refused)
 
 
 def _find_long_name(named: str) -> NamedForms | None:

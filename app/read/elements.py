@@ -88,7 +88,8 @@ def answer_question(text: str) -> ElementAnswers | None:
     named = select_types(text, find_forms(question.rest))
     found = named.forms
     if not found:
-        return None
+        refusal = LayoutError("unknown_instruction", named.refused, "", "text")
+        return ElementAnswers((), refused=refusal) if named.refused else None
     meanings: list[Meaning] = []
     elsewhere: tuple[Meaning, ...] = ()
     refused, is_open, answered = None, False, 0

@@ -67,7 +67,9 @@ def find_bindings(text: str) -> tuple[bound.BoundMma, ...]:
     sought = _parse_name(text)
     if sought is None:
         return ()
-    return tuple(binding for form in sought.forms if (binding := _bind(form, sought.sizes, sought.types)))
+    found = tuple(binding for form in sought.forms if (binding := _bind(form, sought.sizes, sought.types)))
+    is_sparse = all(bound.get_mma_opcode(form).sparse for form in found)
+    return () if is_sparse and not re.search(r"\bsp\b|spars|metadata", text, re.I) else found
 
 
 def explain_none(text: str) -> str:

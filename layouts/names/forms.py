@@ -20,6 +20,7 @@ LONGEST = 400  # characters of the longest name
 MOST_WORDS = 16
 _WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
+_SPARSE = re.compile(r"spars|metadata|\b2:4\b|_sp(?:_|\b)")
 _SIGNS = ("+=", "=", "+", "×")  # words often omitted from a name
 _ASSIGNED = re.compile(
     r"(\w+)\s*\+=\s*([\w|]+)\s*[×x*]\s*([\w|]+)|(\w+)\s*=\s*([\w|]+)\s*[×x*]\s*([\w|]+)\s*\+\s*(\w+)"
@@ -37,7 +38,7 @@ class FormMatches:
     words: words that some form has, as typed; ignored: words that no form has; forms: the forms with all the words, the
     plain one first; exact: whether the text is the full name of the only form; spelled_out: whether no word is
     abbreviated; without: for each word the number of forms with all the others; assigned: whether the text says what is
-    added to what, f16 += f16 × f16.
+    added to what, f16 += f16 × f16; lacking: the word without which no form has all words, sp or wmma.
     """
 
     words: tuple[str, ...]
@@ -47,6 +48,7 @@ class FormMatches:
     spelled_out: bool = True
     without: tuple[tuple[str, int], ...] = ()
     assigned: bool = False
+    lacking: str = ""
 
     @property
     def named(self) -> bool:
@@ -75,12 +77,26 @@ def find_forms(text: str) -> FormMatches:
     if not _intersect(content) & assigned and " " in text:
         content = [word for word in content if word not in vocabulary.ARTICLES]
     fits = _intersect(content) & assigned
+    if fits and content and (lacking := _find_lacking(fits, content, text)):
+        others = ~_match_spelling(lacking)
+        return replace(_explain_none(content, ignored, assigned & others), lacking=lacking)
     if fits and content:
         spelled_out = all(_is_spelled_out(word) for word in content)
         forms = _sort_forms(fits, content, text)
         is_assigned = assigned != _intersect([])
         return FormMatches(tuple(content), ignored, forms, spelled_out=spelled_out, assigned=is_assigned)
     return _explain_none(content, ignored, assigned)
+
+
+def _find_lacking(fits: int, content: list[str], text: str) -> str:
+    """Return the word that all these forms have and a text with an opcode lacks: sp, or wmma if it has mma.sync."""
+    if not any(map(is_opcode, content)) or _SPARSE.search(text):
+        return ""
+    lacking = ["sp"] * all(
+        _match_word(word) & ~_match_spelling("sp") for word in content if not search.split_shape(word)
+    )
+    lacking += ["wmma"] * ("wmma" not in text and "mma.sync" in text)
+    return next((word for word in lacking if not fits & ~_match_spelling(word)), "")
 
 
 def _find_lines(text: str) -> tuple[Instruction, ...]:

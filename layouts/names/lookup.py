@@ -208,7 +208,8 @@ def explain_refusal(matches: FormMatches) -> str:
         for word, count in matches.without
     )
     unused = f" Not used: {quote_words(matches.ignored)}." if matches.ignored else ""
-    return f"No instruction has all of {join_words(list(matches.words))}. {left}{unused}"
+    lacking = f" without {matches.lacking}" if matches.lacking else ""
+    return f"No instruction{lacking} has all of {join_words(list(matches.words))}. {left}{unused}"
 
 
 def list_alike(missing: Sequence[str], found: Sequence[Instruction]) -> str:
@@ -247,7 +248,11 @@ def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
 def find_without(matches: FormMatches, word: str) -> tuple[Instruction, ...]:
     """Return the forms with all words but one, those with the nearest shape first."""
     words = " ".join(other for other in matches.words if other != word)
-    return sort_by_shape(forms.find_forms(words).forms, word)
+    found = forms.find_forms(words).forms
+    if matches.lacking:
+        keys = search.index_instructions()
+        found = tuple(form for form in found if matches.lacking not in keys[form.ptx].words)
+    return sort_by_shape(found, word)
 
 
 def sort_by_shape(found: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:
