@@ -157,6 +157,11 @@ def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix(client: Cli
     assert "lane 19 points at row 3 of matrix 2" in told
     every = read("address of row 5 of ldmatrix.x4")
     assert [one["thread"] for one in every.facts["holders"]] == [5, 13, 21, 29]
+    assert read("which lane supplies row 3 of matrix 2 of ldmatrix x4").notices[0].startswith("Lane 19 supplies")
+    assert "matrices 0–3" in read("which lane supplies row 3 of matrix 4 of ldmatrix x4").notices[0]
+    assert "no matrix 4" in read("row 3 of matrix 4 of ldmatrix x4").notices[0]
+    other = read("what does lane 19 of ldmatrix x2 point at")
+    assert "ldmatrix.m8n8.x2 b16 uses no address of lane 19." in other.notices
     assert "matrices 0–1" in read("ldmatrix x2 which lane gives the address of row 3 of matrix 3").notices[0]
 
 

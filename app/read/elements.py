@@ -46,7 +46,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 # the holders of a place, the query of the page that shows them, and the notices
 ElementHolders: TypeAlias = tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]
 MOST_FORMS = 12  # that are answered
-_ADDRESS = re.compile(r"\b(?:address(?:es)?|points?|pointer)\b", re.I)
+_ADDRESS = re.compile(r"\b(?:address(?:es)?|points?|pointer|suppl(?:y|ies|ied))\b", re.I)
 MOST_RUNS = 8  # of threads that a sentence lists
 _SCALES = re.compile(r"\b(?:scales?(?!\s+ue\d)|sf[ab]?|metadata)\b", re.I)  # not `scale ue4m3` of a name
 
@@ -111,6 +111,9 @@ def answer_question(text: str) -> ElementAnswers | None:
     if question.narrowing and meanings:
         opcode = _get_opcode(meanings[0])
         meanings.sort(key=lambda meaning: not meaning.facts["holders"] or _get_opcode(meaning) != opcode)
+    if meanings and refused:
+        notices = (*meanings[0].notices, refused.message)
+        meanings[0] = dataclasses.replace(meanings[0], notices=tuple(dict.fromkeys(notices)))
     return ElementAnswers(
         tuple(meanings),
         not (is_open or question.narrowing) and _is_certain(named, meanings),
@@ -302,7 +305,7 @@ def _answer_line(form: Instruction, sought: SoughtPlace, axis: str, number: int)
     holders = [
         describe_holder(form, op, owner)
         for cell in cells
-        for place in list_places(op, *cell)
+        for place in list_places(op, *cell, sought.part)
         for owner in answers.find_owners(op, place).owners
     ]
     threads = sorted({holder["thread"] for holder in holders})
@@ -313,4 +316,5 @@ def _answer_line(form: Instruction, sought: SoughtPlace, axis: str, number: int)
     who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
     query = {"lanes": format_runs(threads, "-", ",")} if threads else {}
     name = "each matrix" if op.extents.get("matrix", 1) > 1 else letter
+    name = name if sought.part is None else f"matrix {sought.part}"
     return holders, query, (f"{word.capitalize()} {number} of {name} is in {who}.",)
