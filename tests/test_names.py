@@ -75,6 +75,10 @@ def test_a_shape_that_only_another_opcode_has_is_refused(text: str, lacking: str
     assert forms.find_forms(f"{lacking} {text}").forms
 
 
+def test_f8_is_a_name_of_fp8() -> None:
+    assert len(forms.find_forms("mma.m16n8k16 f8").forms) == len(forms.find_forms("mma.m16n8k16 fp8").forms) > 0
+
+
 def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> None:
     draw = random.Random(7)
     common = {

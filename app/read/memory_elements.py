@@ -12,8 +12,10 @@ from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.bits import round_up
+from lanescope.errors import LayoutError
 from lanescope.names import forms, search, vocabulary
 from lanescope.ptx.dtypes import DTYPES, get_dtype
+from lanescope.ptx.table.tmem import COLUMNS, LANES
 from lanescope.shared.tma import WIDTHS
 
 _WORD = re.compile(r"[\w:<>,-]+")
@@ -31,8 +33,8 @@ _MODES = {  # as people write a mode → the mode
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
 _OF_TENSOR = r"(?:(?:what|which|element|is|lies|in|at|of|the|tmem|tensor memory)\b\W*)*"
 _CELL = re.compile(
-    rf"(?=.*\b(?:tmem|tensor memory)\b){_OF_TENSOR}lane\s*(?P<lane>\d{{1,3}})\W*(?:and\s+)?"
-    rf"col(?:umn)?\s*(?P<column>\d{{1,3}})\W*{_OF_TENSOR}",
+    rf"(?=.*\b(?:tmem|tensor memory)\b){_OF_TENSOR}lane\s*(?P<lane>\d{{1,6}})\W*(?:and\s+)?"
+    rf"col(?:umn)?\s*(?P<column>\d{{1,6}})\W*{_OF_TENSOR}",
     re.I,
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
@@ -44,11 +46,14 @@ _ROWS = 64
 ROWS_OF_CTA = 128  # of D in tensor memory
 
 
-def answer_question(text: str) -> Meaning | None:
-    """Answer a question about an element in shared memory under a swizzle, or of D in tensor memory; None for any other
-    text.
+def answer_question(text: str) -> Meaning | LayoutError | None:
+    """Answer a question about an element in shared memory under a swizzle, or of D in tensor memory, or say why it is
+    outside; None for any other text.
     """
-    return _link_box(text) or _answer_place(text)
+    try:
+        return _link_box(text) or _answer_place(text)
+    except LayoutError as error:
+        return error
 
 
 def _answer_place(text: str) -> Meaning | None:
@@ -77,6 +82,9 @@ def _answer_place(text: str) -> Meaning | None:
 def _link_cell(lane: int, column: int) -> Meaning:
     """Link to the element in a cell of tensor memory, if D of a product of one CTA begins at column 0."""
     sought = f"lane {lane} column {column}"
+    if lane >= LANES or column >= COLUMNS:
+        hint = f"Its lanes go from 0 to {LANES - 1} and its columns from 0 to {COLUMNS - 1}."
+        raise LayoutError("bad_coordinate", f"Tensor memory has no {sought}.", hint, "text")
     query = {"m": str(ROWS_OF_CTA), "n": str(max(128, round_up(column + 1, 16))), "find": sought}
     link = f"/tmem?{urlencode(query)}"
     notice = f"For D of a product with {ROWS_OF_CTA} rows by one CTA, from column 0; the page takes any other."
@@ -150,6 +158,9 @@ def _link_tensor(question: ElementQuestion) -> Meaning | None:
             return None
     sought = question.text.replace("C[", "D[").replace("of C", "of D")
     rows = [place.coords[0] if place.coords else place.line[1] if place.line else 0 for place in question.places]
+    if max(rows) >= 2 * ROWS_OF_CTA or max(columns) >= COLUMNS:
+        hint = f"D of two CTAs has rows 0 to {2 * ROWS_OF_CTA - 1}; tensor memory has columns 0 to {COLUMNS - 1}."
+        raise LayoutError("bad_coordinate", f"No D in tensor memory has {sought}.", hint, "text")
     ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
     query = {
         "m": str(ctas * ROWS_OF_CTA),
@@ -170,6 +181,7 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
     named = (*_SHARED, *_MODES, *_MAJORS, *vocabulary.SYNONYMS, *DTYPES)
     if len(modes) != 1 or len(majors) > 1 or any(word not in named for word in words):
         return None
+    _check_size(question)
     places = [_order_mn_first(place) for place in question.places if place.coords]
     mode, major, bits = modes.pop(), next(iter(majors), "K"), get_dtype(types[0]).bits if types else _BITS
     assumed = [f"{bits}-bit elements"] * (not types) + [f"{major}-major"] * (not majors)
@@ -177,6 +189,19 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
     if any(place.letter == "b" for place in question.places):
         notices = (*notices, "B is K × N: the page writes its element [n][k].")
     return replace(_link_tile(places, mode, major, bits), notices=notices)
+
+
+def _check_size(question: ElementQuestion) -> None:
+    """Raise LayoutError if an element is outside the size of the tile that the text gives."""
+    sizes = _SIZES.findall(question.rest)
+    if len(sizes) != 1:
+        return
+    rows, cols = map(int, sizes[0])
+    for place in question.places:
+        if place.coords and (place.coords[0] >= rows or place.coords[1] >= cols):
+            hint = f"Its rows go from 0 to {rows - 1} and its columns from 0 to {cols - 1}."
+            message = f"A tile of {rows} × {cols} has no element [{place.coords[0]}][{place.coords[1]}]."
+            raise LayoutError("bad_coordinate", message, hint, "text")
 
 
 def _order_mn_first(place: SoughtPlace) -> tuple[int, int]:

@@ -56,7 +56,10 @@ def read_place_question(text: str) -> Reading | None:
     laid = layout_elements.answer_question(cleaned) or tile_elements.answer_question(cleaned)
     if laid is not None:
         return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else copy_fact(Reading, laid, also=())
-    if in_memory := memory_elements.answer_question(cleaned):
+    in_memory = memory_elements.answer_question(cleaned)
+    if isinstance(in_memory, LayoutError):
+        return _read_refused_place(text, in_memory)
+    if in_memory:
         return copy_fact(Reading, in_memory, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
     if elements.asks_for_scales(cleaned):
         return _read_scales(text)

@@ -345,7 +345,7 @@ def _find_question_link(text: str, cleaned: str) -> str | None:
     if len(pages) == 1 and len(pages[0].notices) == 1:  # a page without a sentence that only the answer has
         return pages[0].link if pages[0].kind == "topic" else ""
     if in_memory := memory_elements.answer_question(cleaned):
-        return in_memory.link
+        return "" if isinstance(in_memory, LayoutError) else in_memory.link
     if elements.asks_for_scales(cleaned):
         return ""
     if tile_elements.parse_tile_question(cleaned) or elements.answer_question(cleaned):

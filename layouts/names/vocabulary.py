@@ -10,7 +10,7 @@ _ALTERNATIVES = {  # PTX's word (one of several if the common name is ambiguous)
     "f16": "fp16 half float16 half_t __half half2 __half2",
     "bf16": "bfloat16 bfloat bfloat16_t __nv_bfloat16 nv_bfloat16",
     "tf32": "tfloat32 tfloat32_t",
-    "e4m3 e5m2": "fp8 float8",
+    "e4m3 e5m2": "fp8 float8 f8",
     "e4m3": "float_e4m3_t float8_e4m3 float8_e4m3fn fp8_e4m3 __nv_fp8_e4m3 e4m3fn",
     "e5m2": "float_e5m2_t float8_e5m2 fp8_e5m2 __nv_fp8_e5m2",
     "e3m2 e2m3": "fp6 float6",
