@@ -80,6 +80,12 @@ WORDS = (
         "uint32_t idesc = 0; idesc |= 1 << 4; idesc |= 1 << 16; idesc |= (64 / 8) << 17; idesc |= (64 / 16) << 24;",
         "/idesc/0x04110010?kind=f16",
     ),
+    ("idesc = 0x490 | 8 << 17 | 8 << 24", "/idesc/0x08100490?kind=f16"),
+    ("idesc = 0x08100490 & ~(1 << 7)", "/idesc/0x08100410?kind=f16"),
+    ("idesc = 0x08100490 | M = 128 | N = 64", "/idesc/0x08100490?kind=f16"),
+    ("idesc = 0x08100490\nidesc2 = idesc | 1 << 16", "/idesc/0x08110490?kind=f16"),
+    ("idesc = 0x490 | 8 << 17 | 128 // 16 << 24", "/idesc/0x08100490?kind=f16"),
+    ("idesc = 0x08100490 // bf16", "/idesc/0x08100490?kind=f16"),
     ("uint32_t i_desc = 0x10;\ni_desc |= 0x480;\ni_desc |= 8 << 24 | 32 << 17;", "/idesc/0x08400490?kind=f16"),
     (
         "uint32_t make_idesc(int m, int n) { uint32_t idesc = 0x490; idesc |= (n >> 3) << 17; idesc |= (m >> 4) << 24;"
@@ -237,6 +243,11 @@ TERMS = "(1 << 4) | (1 << 7) | (1 << 10) | ((256 >> 3) << 17) | ((128 >> 4) << 2
 def test_an_instruction_descriptor_is_read_from_statements(text: str) -> None:
     (meaning,) = recognise_instruction_word(text)
     assert meaning.facts["word"] == BF16_128_256
+
+
+@for_each("text", ["desc_a = 0x4000004000010000 + 2 * k", "desc 0x4000004000010000 + 0x2", "idesc = 0x490 | flags"])
+def test_a_number_that_is_an_operand_is_no_descriptor(text: str) -> None:
+    assert reader.recognise_text(text).found == ()
 
 
 @for_each("text", [f"{TERMS}  # idesc for bf16", "idesc for 2 CTAs", "instruction descriptor of 16 bits"])

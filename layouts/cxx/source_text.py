@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from lanescope.errors import LayoutError
+
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(COMMENT.pattern + r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
 _VALUE_END = re.compile(r"\}\s*[)>:.]")  # of T{}, where a value continues
@@ -16,6 +18,9 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PASTED = re.compile(r"\s*##\s*")
 _JOINED = re.compile(r"([A-Za-z_]\w*)\s*##")  # the first part of a name that a macro joins
+_DIVISOR = r"(?<=[\w)])[ \t]*//[ \t]*(?=(?:\w+|\([^()\n]*\))"
+_FLOOR_DIVISION = re.compile(rf"{_DIVISOR}[ \t]*(?:[)|&^+*%,]|<<|>>|//))")
+_DIVIDED_OR_NOTE = re.compile(r"(?<=[\w)])[ \t]*//[ \t]*(?:0[xX][0-9a-fA-F]+|\d+)[ \t]*$", re.M)
 _BRACKETS = {opening: re.compile(rf"[{re.escape(opening + closing)}]") for opening, closing in CLOSING.items()}
 
 
@@ -61,6 +66,27 @@ def strip_comments(text: str) -> str:
     'a   c  '
     """
     return COMMENT.sub(" ", text)
+
+
+def write_floor_divisions(text: str) -> str:
+    """Write Python's // as / in a line without semicolons: a number or a name follows it, then an operator or a
+    bracket. Any other // begins a comment of C++.
+
+    LayoutError if only a number follows it: both are possible.
+
+    >>> write_floor_divisions("8 << 17 | 128 // 16 << 24"), write_floor_divisions("8 << 17 // N = 64")
+    ('8 << 17 | 128 / 16 << 24', '8 << 17 // N = 64')
+    """
+    if ";" in text or "//" not in text:
+        return text
+    if match := _DIVIDED_OR_NOTE.search(text):
+        raise LayoutError(
+            "bad_text",
+            f"'{match[0].strip()}' is a comment in C++ and a division in Python.",
+            "Put the division in brackets, or remove the comment.",
+            "text",
+        )
+    return _FLOOR_DIVISION.sub(" / ", text)
 
 
 @lru_cache(maxsize=4)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.cxx.expression import LONGEST
+from lanescope.cxx.source_text import write_floor_divisions
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.mistakes import NO_VERSION
 from lanescope.descriptor.spelling import parse_word
@@ -67,6 +68,7 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
     """Return the word that a text spells or builds. LayoutError if it resembles a word but is not valid."""
+    text = write_floor_divisions(text) if "desc" in text.lower() else text
     meanings = (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)

@@ -14,7 +14,12 @@ from dataclasses import replace
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import MmaKind
-from lanescope.cxx.source_text import is_parenthesized, strip_comments, walk_outside_brackets
+from lanescope.cxx.source_text import (
+    is_parenthesized,
+    strip_comments,
+    walk_outside_brackets,
+    write_floor_divisions,
+)
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -26,6 +31,7 @@ from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.words import format_calls
+from lanescope.reader.words.printed_columns import is_operand
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F'_]{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _KIND = r"(?:tcgen05\.mma[\w.:]*?)?\.?kind::\w+"
@@ -59,6 +65,7 @@ _SHIFTED = re.compile(r"<<\s*(\d{1,2})[uUlL]*\s*\)*\s*\Z")  # the last operation
 _SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.name in ("m", "n")}
 _ANY_SIZE = 128  # an M and an N that all kinds have
 _OPENED = re.compile(r"(?P<size>[MN]) \d+| 0x[0-9a-f]+(?=:)")  # in a title
+_OPERATOR = re.compile(r"<<|[|&^+*]")
 _DIGITS = 10  # characters of 32 bits in hexadecimal
 _LEAST_DECIMAL = 6  # digits of a decimal word beside a label without a sign: not of 2 CTAs
 _MOST_DECIMAL = 10  # digits of 32 bits
@@ -88,7 +95,7 @@ def _write_as_cxx(text: str) -> str:
     """Write lines of Python as statements of C++: without # remarks, continued lines joined, each with a semicolon."""
     if _DIRECTIVE.search(text):
         return text
-    plain = _REMARK.sub("", text).replace("\\\n", " ")
+    plain = write_floor_divisions(_REMARK.sub("", text).replace("\\\n", " "))
     lines = plain.strip().splitlines()
     if ";" not in plain and len(lines) > 1 and all(map(_ASSIGNMENT.match, lines)):
         return "".join(f"{line};\n" for line in lines)
@@ -118,7 +125,7 @@ def _parse_number(text: str) -> tuple[TextMeaning, ...]:
 
 def _list_statements(text: str) -> tuple[TextMeaning, ...]:
     """Return the word that code assembles under an instruction descriptor's name."""
-    if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
+    if len(text) > _MOST or not _OPERATOR.search(text) or not NAMED.search(text):
         return ()
     try:
         return _explain_word(_evaluate_word(text), list(KINDS))
@@ -248,9 +255,12 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
 def _is_changed(text: str, match: re.Match[str]) -> bool:
     """Return whether a labelled number is only a part of its variable's value: `idesc = 0; idesc |= …;`."""
     variable = re.escape(re.split(r"[\s*&]", match["label"])[-1])
-    assigned = re.compile(rf"(?<![\w.]){variable}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
-    continues = re.compile(r"\s*[|^&]\s*\(*\s*\w[^;]*;")
-    return any((continues.match(text, match.end()), assigned.search(text, match.end())))
+    assigned = re.compile(
+        rf"(?<![\w.]){variable}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)"
+        rf"|=(?!=)[^;\n=]*(?<![\w.]){variable}\s*(?:[-+*/%&|^]|<<|>>)"
+        rf"|=(?!=)[^;\n=]*[-+*/%&|^~<>]\s*\(*{variable}\b"
+    )
+    return is_operand(text, match.end()) or assigned.search(text, match.end()) is not None
 
 
 def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
@@ -267,7 +277,10 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
 
 def _evaluate_word(text: str) -> int:
     """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined."""
-    named = NAMED.search(text)
+    every = list(NAMED.finditer(text))
+    named = every[0] if every else None
+    if len(every) > 1 and re.search(rf"(?<![\w.]){every[0][1]}\b(?!\s*\|?=)", text[every[-1].end() :]):
+        named = every[-1]  # which the first one is a part of
     if "return" in text:
         word = build_word(text)
         return word.word if not word.start else -1

@@ -62,6 +62,22 @@ _DEBUGGER_COMMAND = re.compile(
     r"(?P<value>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?!\w)"
 )
 _HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]{0,8}(?P<half>lo|low|hi|high|x|y|0|1)[\])]?$", re.I)
+_CONTINUED = re.compile(r"[ \t]*(?:(?:[+*^%&]|<<|>>)[ \t]*[~(]*\w|-[ \t]*\(*\d)")  # by an operator and an operand
+_ORED = re.compile(r"[ \t]*\|[ \t]*(?P<rest>[\w(~][^;\n]*)")
+
+
+def is_operand(text: str, past: int) -> bool:
+    """Return whether an operator follows a number that ends at `past`; a | may also stand between columns.
+
+    >>> [is_operand(text, 8) for text in ("a = 0x10 + 2 * k", "a = 0x10 | 1 << 4", "a = 0x10 | M = 64", "| x |  7 | b |")]
+    [True, True, False, False]
+    """
+    if _CONTINUED.match(text, past):
+        return True
+    match, before = _ORED.match(text, past), text[text.rfind("\n", 0, past) + 1 : past]
+    if match is None or "|" in before or re.search(r"[=:,]|\|\s*$", match["rest"]):
+        return False
+    return "=" in before or "<<" in match["rest"]
 
 
 @dataclass(frozen=True, slots=True)

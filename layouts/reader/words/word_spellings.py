@@ -215,6 +215,8 @@ def _find_labelled(text: str) -> Iterator[LabelledWord]:
     """Find words after a label or below the name of a column."""
     for labelled_word in printed_columns.find_labelled_words(text):
         word = labelled_word.word & WORD
+        if printed_columns.is_operand(text, labelled_word.span[1]):
+            continue  # desc_a = 0x4000004000010000 + 2 * k
         if -(1 << 63) <= labelled_word.word <= WORD and (
             word >> 32 if labelled_word.named else is_likely_descriptor(word) and not is_address_number(word)
         ):
