@@ -269,6 +269,30 @@ def test_a_type_has_its_code_in_an_instruction_descriptor(text: str, title: str)
     assert [meaning.title for meaning in recognise_instruction_word(text)] == [title]
 
 
+@for_each(
+    ("types", "says"),
+    [
+        (("float_e4m3_t", "float"), "with kind::f8f6f4"),
+        (("int8_t", "int32_t"), "with kind::i8"),
+        (("int8_t", "float"), "No kind of tcgen05.mma has these types"),
+        (("__nv_bfloat16", "float"), "does not accept __nv_bfloat16"),
+    ],
+)
+def test_the_types_of_calls_choose_the_kind(types: tuple[str, str], says: str) -> None:
+    element = f"UMMA::to_UMMAFormat<{types[0]}>()"
+    members = f"d.a_format_ = {element}; d.b_format_ = {element}; d.c_format_ = UMMA::to_CFormat<{types[1]}>();"
+    (meaning,) = recognise_instruction_word(f"{members} d.n_dim_ = 8; d.m_dim_ = 8;")
+    assert says in " ".join((meaning.title, *meaning.notices)) and "kind::f16" not in meaning.title
+
+
+def test_sizes_that_are_not_shifted_do_not_fit_their_fields() -> None:
+    (meaning,) = recognise_instruction_word("d.c_format_ = 1; d.n_dim_ = 256; d.m_dim_ = 128;")
+    assert [says.partition(":")[2] for says in meaning.notices] == [
+        " 256 does not fit. Write N >> 3.",
+        " 128 does not fit. Write M >> 4.",
+    ]
+
+
 def test_members_that_commas_join_are_all_assigned() -> None:
     fields = {"start_address": 1024, "leading_byte_offset": 1, "stride_byte_offset": 64, "base_offset": 0}
     text = ", ".join(f"desc.bitfield.{name}_ = {value}" for name, value in (fields | {"layout_type": 1}).items())

@@ -14,6 +14,7 @@ from dataclasses import replace
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import MmaKind
+from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.source_text import (
     is_parenthesized,
     strip_comments,
@@ -54,6 +55,7 @@ _REMARK = re.compile(r"[ \t]+#[ \t][^\n]*|^[ \t]*#[ \t][^\n]*\n", re.M)
 _DIRECTIVE = re.compile(r"^\s*#\s*(?:define|if|else|elif|endif|include|pragma|undef)\b", re.M)
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*(?:\||\+)?=[^=]")
 _MEMBERS = re.compile(r"(?<![\w.>])(\w{1,80})(?:\.|->)[mn]_dim_\s{0,8}=[^=]")  # of CUTLASS's InstrDescriptor
+_SIZE_MEMBER = re.compile(r"(?:\.|->)([mn])_dim_\s*=(?!=)\s*([^;,=]{1,80})(?=[;,]|$)")
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
 # arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
@@ -77,9 +79,9 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
     """Return the meanings of an instruction descriptor, for each kind that accepts it; () for other texts."""
     if called := format_calls.recognise_format_call(text):
         return called
-    text = _write_as_cxx(format_calls.expand_calls(text))
+    original, text = text, _write_as_cxx(format_calls.expand_calls(text))
     if _MEMBERS.search(text):
-        return _list_objects(text)
+        return _list_objects(text, original)
     if moved := _MOVED.search(text):
         named = _list_kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
@@ -133,8 +135,13 @@ def _list_statements(text: str) -> tuple[TextMeaning, ...]:
         return ()
 
 
-def _list_objects(text: str) -> tuple[TextMeaning, ...]:
-    """Return the words of the objects of CUTLASS's union whose members code assigns; () if one is not determined."""
+def _list_objects(text: str, original: str) -> tuple[TextMeaning, ...]:
+    """Return the words of the objects of CUTLASS's union whose members code assigns; () if one is not determined.
+
+    original: the text with its calls of CUTLASS's functions of types.
+    """
+    if wide := _list_wide_sizes(text):
+        return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, wide),)
     names = list(dict.fromkeys(_MEMBERS.findall(text)))
     text, unknown = _declare_objects(text, names)
     if len(text) > _MOST or _CALLED.search(text) or len(names) > _MOST_OBJECTS:
@@ -149,9 +156,34 @@ def _list_objects(text: str) -> tuple[TextMeaning, ...]:
         unassigned = (_UNASSIGNED,) if name in unknown or _is_uninitialized(text, name) else ()
         meanings += [
             replace(one, title=one.title + suffix, notices=(*one.notices, *unassigned))
-            for one in _explain_word(built.word if not built.start else -1, _list_declared_kinds(text))
+            for one in _explain_word(built.word if not built.start else -1, _list_object_kinds(text, original, name))
         ]
     return tuple(meanings)
+
+
+def _list_wide_sizes(text: str) -> tuple[str, ...]:
+    """Return a sentence for each constant M or N that is wider than its field."""
+    wide = []
+    for name, value in _SIZE_MEMBER.findall(text):
+        field = next(field for field in _SIZE_FIELDS.values() if field.name == name)
+        try:
+            number = evaluate_constant(value, "text").word
+        except LayoutError:
+            continue
+        if number >> field.width:
+            upper = name.upper()
+            wide.append(
+                f"{name}_dim_ has {field.width} bits and holds {upper} / {field.unit}: {number} does not fit."
+                f" Write {upper} >> {field.unit.bit_length() - 1}."
+            )
+    return tuple(wide)
+
+
+def _list_object_kinds(text: str, original: str, name: str) -> list[MmaKind]:
+    """List the kinds that have the types of an object: by the enums in a text, and by its calls of format functions."""
+    statements = [one for one in original.split(";") if re.search(rf"(?<![\w.>]){name}\s*(?:\.|->)", one)]
+    called = format_calls.list_kinds(";".join(statements))
+    return [kind for kind in _list_declared_kinds(text) if kind in called]
 
 
 def _declare_objects(text: str, names: list[str]) -> tuple[str, list[str]]:
@@ -269,7 +301,9 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
         return ()
     named = " or ".join(f"kind::{kind.name}" for kind in kinds)
     notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
-    if len(kinds) < len(KINDS):
+    if not kinds:
+        notice = f"No kind of tcgen05.mma has these types of A, B and D. The word is {word:#010x}."
+    elif len(kinds) < len(KINDS):
         notice = f"{word:#010x} is not a legal instruction descriptor for {named}."
     refused = TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,))
     return _make_meanings(word, kinds, True) or (refused,)
