@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code.naming.named_constants import read_constants
+from lanescope.reader.words.descriptor_word import recognise_word
 from lanescope.workbench import build_workbench
 from tests.cases import for_each
 
@@ -133,3 +134,17 @@ def test_what_is_not_known_is_an_error(name: str, code: str) -> None:
     with pytest.raises(LayoutError) as caught:
         read_constants(SOURCE, [name])
     assert caught.value.code == code
+
+
+@for_each(
+    ("beside", "says"),
+    [
+        (" 32B swizzle", ["swizzle 32B, but the word has swizzle 128B."]),
+        (" (SBO 512)", ["SBO 512, but the word has SBO 1,024."]),
+        (", expected start address 0x400", ["start address 0x400, but the word has start address 0x0."]),
+        (" 128B swizzle, SBO = 64, LBO 16", []),
+    ],
+)
+def test_a_field_that_the_text_states_otherwise_is_named(beside: str, says: list[str]) -> None:
+    (meaning,) = recognise_word(f"wgmma descriptor 0x4000004000010000{beside}")
+    assert [notice.removeprefix("The text says ") for notice in meaning.notices] == says

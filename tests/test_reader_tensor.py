@@ -285,6 +285,12 @@ def test_the_types_of_calls_choose_the_kind(types: tuple[str, str], says: str) -
     assert says in " ".join((meaning.title, *meaning.notices)) and "kind::f16" not in meaning.title
 
 
+@for_each(("beside", "says"), [("kind::i8", "is not a legal"), ("m64n64k16", "says M 64"), ("kind::f16 M=128", "")])
+def test_what_is_stated_beside_an_instruction_descriptor_is_compared(beside: str, says: str) -> None:
+    (meaning,) = recognise_instruction_word(f"instruction descriptor 0x08100490 {beside}")
+    assert says in " ".join(meaning.notices) and len(meaning.notices) == (2 if says else 0)
+
+
 def test_sizes_that_are_not_shifted_do_not_fit_their_fields() -> None:
     (meaning,) = recognise_instruction_word("d.c_format_ = 1; d.n_dim_ = 256; d.m_dim_ = 128;")
     assert [says.partition(":")[2] for says in meaning.notices] == [

@@ -18,7 +18,7 @@ from lanescope.reader.code import recogniser
 from lanescope.reader.code.descriptors.code_words import BuiltWord, build_words
 from lanescope.reader.code.symbolic_integers import find_runs
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.words import instruction_word, printed_words
+from lanescope.reader.words import instruction_word, printed_words, stated_fields
 from lanescope.reader.words.word_spellings import has_descriptor_marks, is_address_number
 
 _NUMBER = re.compile(
@@ -74,6 +74,10 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
         if not printed_words.recognise_bit_field_types(text)
         else _recognise_descriptor_type(text)
     )
+    if len(meanings) == 1 and meanings[0].kind == "descriptor":
+        first = meanings[0]
+        stated = stated_fields.compare_matrix_fields(text, int(first.facts["word"], 0))
+        meanings = (replace(first, notices=(*stated, *first.notices), sure=first.sure and not stated),)
     is_short = len(text) <= _MOST_MEANT and _OF_TCGEN05.search(text)
     return tuple(map(_note_missing_version, meanings)) if is_short else meanings
 

@@ -31,7 +31,7 @@ from lanescope.reader.cute import umma
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.words import format_calls
+from lanescope.reader.words import format_calls, stated_fields
 from lanescope.reader.words.printed_columns import is_operand
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F'_]{6,17}[uU]?[lL]{0,2}\s*;?\s*")
@@ -280,8 +280,20 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        return _make_meanings(word, _list_kinds(text), True) or _explain_word(word, list(KINDS))
+        return _compare_stated(text, word)
     return ()
+
+
+def _compare_stated(text: str, word: int) -> tuple[TextMeaning, ...]:
+    """Return the meanings of a word, with notices of a kind, M or N of the text that it does not have."""
+    kinds = _list_kinds(text)
+    meanings = _make_meanings(word, kinds, True)
+    notices = stated_fields.compare_sizes(text, IdescWord(word, KINDS[0]))
+    if kinds and not meanings:
+        named = " or ".join(f"kind::{kind.name}" for kind in kinds)
+        notices = (f"{word:#010x} is not a legal instruction descriptor for {named}.", *notices)
+    meanings = meanings or _explain_word(word, list(KINDS))
+    return tuple(replace(meaning, notices=(*notices, *meaning.notices)) for meaning in meanings)
 
 
 def _is_changed(text: str, match: re.Match[str]) -> bool:
