@@ -176,11 +176,27 @@ def test_statements_with_different_swizzles_are_none() -> None:
         ("Swizzle<3,4,3>{}(x)", "Swizzle<3,4,3> of x"),
         ("auto at = cute::Swizzle<2, 4, 3>{}(row * 64 + c * 2);", "CuTe layout Sw<2,3,3> o (8,32):(32,1)"),
         ("Swizzle<3,3,3>::apply(row * 64 + col)", "CuTe layout Sw<3,3,3> o (8,64):(64,1)"),
+        ("cute::Swizzle<3,4,3>()(329)", "Swizzle<3,4,3> of 329 is 361 (0x149 → 0x169)"),
+        ("Sw<3,4,3> 336", "Swizzle<3,4,3> of 336 is 368 (0x150 → 0x170)"),
+        ("Swizzle(3,4,3)(0x150)", "Swizzle<3,4,3> of 336 is 368 (0x150 → 0x170)"),
     ],
 )
 def test_a_call_of_cutes_swizzle_is_its_formula(text: str, title: str) -> None:
     (meaning,) = recognise_xor_formulas(text)
     assert meaning.title == title
+
+
+def test_each_of_several_values_is_read_or_named() -> None:
+    at = "at = row * 128 + (c ^ (row & 7)) * 16;"
+    both = recognise_xor_formulas(f"{at} bt = row * 128 + (c ^ (row & 3)) * 16;")
+    assert [one.title.partition(" o ")[0] for one in both] == ["CuTe layout Sw<3,0,3>", "CuTe layout Sw<2,0,3>"]
+    (meaning,) = recognise_xor_formulas(f"{at} bt = row * 128 + c * 16;")
+    assert meaning.notices[-1] == "No swizzle is read from bt = row * 128 + c * 16."
+
+
+def test_a_number_added_to_a_swizzled_offset_is_no_base() -> None:
+    (meaning,) = recognise_xor_formulas("Swizzle<3,3,3>{}(row * 64 + col) + 1")
+    assert meaning.notices[-1].startswith("1 is added after the XOR.")
 
 
 def test_a_swizzle_that_cute_does_not_have_is_not_read() -> None:

@@ -178,7 +178,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "the formula of a swizzled address",
         "row * 64 + ((col / 8 ^ row % 8) * 8) + col % 8",
         xor_formulas.recognise_xor_formulas,
-        ("^", "swizzle<"),
+        ("^", "swizzle", "sw<"),
         alone=True,
     ),
 )

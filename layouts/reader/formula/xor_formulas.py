@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lanescope.cxx.formula import evaluate_formula
 from lanescope.cxx.source_text import find_closing, walk_outside_brackets
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.reader.cute import cute_layout
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.swizzle import MODES, Swizzle
@@ -36,6 +37,10 @@ _REMARK = re.compile(r"/\*.*?\*/|(?<=;)[ \t]*//[^\n]*|(?<=[\w)])[ \t]+#[ \t][^\n
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]{1,3}\b")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")
 _FUNCTOR = re.compile(r"(?:\b\w+::)*\bSwizzle\s*<\s*(\d)\s*,\s*(\d)\s*,\s*(-?\d)\s*>\s*(?:\{\s*\}|::apply)\s*\(")
+_APPLIED = re.compile(  # to a number
+    r"\s*(?:\w+::)*Sw(?:izzle)?\s*[<(]\s*(?P<bits>\d)\s*,\s*(?P<base>\d{1,2})\s*,\s*(?P<shift>-?\d{1,2})\s*[>)]\s*"
+    r"(?:\{\s*\}|\(\s*\)|(?:::|\.)apply)?\s*(?:of\s+|\(\s*)?(?P<index>0[xX][0-9a-fA-F]{1,8}|\d{1,9})[uUlL]*\s*\)?\s*;?\s*"
+)
 _CAST = re.compile(r"\((?:u?int\d*_t|int|unsigned(?: int)?|size_t)\)(?=\s*[\w(])")
 _ARGUMENTS = (re.compile(r"\["), re.compile(r"(?<=\w)\("))
 _LONGEST, _LONGEST_TEXT, _MOST_FORMULAS = 400, 1000, 24
@@ -45,16 +50,32 @@ _COMPARED = f"Compared for {_INDICES:,} indices from 0, each power of two and {_
 
 def recognise_xor_formulas(text: str) -> tuple[TextMeaning, ...]:
     """Return the swizzle that a formula computes; () if it is none, or if its variables are not one or two."""
+    if applied := _APPLIED.fullmatch(text):
+        return _apply_swizzle(applied)
     if len(text) > _LONGEST_TEXT or not ("^" in text or _FUNCTOR.search(text)):
         return ()
     text = _CAST.sub("", expand_functors(_REMARK.sub("", text)))
-    found = _match_sum(_join_statements(text) or _take_formula(text))
+    joined = _join_statements(text)
+    if len(joined) > 1 and (several := _match_values(joined)):
+        return several
+    found = _match_sum(next(iter(joined.values()), "") or _take_formula(text)) if len(joined) < 2 else ()
     if found:
         return found
     each = [
         meanings for formulas in _list_targets(text) if (meanings := next(filter(None, map(_match_sum, formulas)), ()))
     ]
     return each[0] if each and all(meanings[0].title == each[0][0].title for meanings in each) else ()
+
+
+def _apply_swizzle(match: re.Match[str]) -> tuple[TextMeaning, ...]:
+    """Return the swizzled value of a number; () if CuTe has no such swizzle."""
+    swizzle, index = Swizzle(*(int(match[name]) for name in ("bits", "base", "shift"))), int(match["index"], 0)
+    if swizzle.bits > abs(swizzle.shift):
+        return ()
+    words = f"Swizzle<{swizzle.bits},{swizzle.base},{swizzle.shift}>"
+    value = swizzle(index)
+    title = f"{words} of {index} is {value} ({index:#x} → {value:#x})"
+    return (TextMeaning("topic", title, {"topic": "swizzle", "name": words}, (), True),)
 
 
 def expand_functors(text: str) -> str:
@@ -197,25 +218,41 @@ def _unwrap(formula: str) -> str:
     return formula
 
 
-def _join_statements(text: str) -> str:
-    """Return the last value of statements that assign to names, as a formula of the others; "" for another text, and
-    for a formula that is too long.
+def _join_statements(text: str) -> dict[str, str]:
+    """Return name → value of statements that assign to names, as a formula of the others, without the values that
+    later ones use; {} for another text, and for a formula that is too long.
 
-    >>> _join_statements("int at = row * 128 + c; at ^= (row & 7) << 4;")
-    '(row * 128 + c) ^ ((row & 7) << 4)'
+    >>> _join_statements("int at = row * 128 + c; at ^= (row & 7) << 4; int b = row;")
+    {'at': '(row * 128 + c) ^ ((row & 7) << 4)', 'b': 'row'}
     """
     values: dict[str, str] = {}
-    name = ""
+    used: set[str] = set()
     for statement in text.strip().rstrip(";").split(";"):
         match = _STATEMENT.fullmatch(statement)
         if match is None:
-            return ""
+            return {}
         name, value = match["name"], _SUFFIX.sub(r"\1", match["value"].strip())
+        used = (used | set(_NAME.findall(value))) - {name}
         value = _NAME.sub(lambda used: f"({values[used[0]]})" if used[0] in values else used[0], value)
         values[name] = f"({values.get(name, name)}) {match['op']} ({value})" if match["op"] else value
         if len(values[name]) > _LONGEST:  # it may double with each statement
-            return ""
-    return _unwrap(values[name])
+            return {}
+    return {name: _unwrap(value) for name, value in values.items() if name not in used}
+
+
+def _match_values(values: Mapping[str, str]) -> tuple[TextMeaning, ...]:
+    """Return the swizzle of each of several values, named, with a notice of the values that have none."""
+    found = {name: meanings for name, value in values.items() if (meanings := _match_sum(value))}
+    others = "; ".join(f"{name} = {value}" for name, value in values.items() if name not in found)
+    notices = (f"No swizzle is read from {others}.",) if others else ()
+    topics = [f"{one.title} ({name})" for name, (one, *_) in found.items() if one.kind == "topic"]
+    if len(topics) > 1:  # one topic is shown
+        notices = (f"The text computes {join_words(topics, 'and')}.", *notices)
+    return tuple(
+        replace(meaning, title=f"{meaning.title} ({name})", notices=(*meaning.notices, *notices))
+        for name, meanings in found.items()
+        for meaning in meanings
+    )
 
 
 def _evaluate(formula: str, **values: NDArray[Any]) -> NDArray[np.int64] | None:
@@ -277,6 +314,10 @@ def _name_modes(swizzle: Swizzle) -> tuple[str, ...]:
 def _describe_base(base: str, swizzle: Swizzle, unit: int) -> tuple[str, ...]:
     """Return the sentence about what is added to a swizzled offset of elements of `unit`."""
     size = unit << swizzle.base + swizzle.shift + swizzle.bits
+    if base.isdecimal() and int(base) % size:
+        return (
+            f"{base} is added after the XOR. The hardware swizzles addresses, and {base} is no multiple of {size:,}.",
+        )
     alike = f"the hardware swizzles addresses, which is the same if {base} is a multiple of {size:,}"
     return (f"The offset from {base} is swizzled: {alike}.",) if base else ()
 
