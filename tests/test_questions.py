@@ -210,7 +210,8 @@ def test_a_thread_is_in_one_warp() -> None:
         ("row 70 of D in tensor memory", "<code>lane 70</code>"),
         ("which lane of tensor memory holds D[70][3]", "<code>column 3</code>"),
         ("tmem lane 70 column 5", "D[70][5]"),
-        ("where does byte 0x150 go in 128B swizzle", "[2][56]"),  # row 2, chunk 5 ^ 2 = 7 of 8 elements
+        ("which element is at byte 0x150 in 128B swizzle", "[2][56]"),  # row 2, chunk 5 ^ 2 = 7 of 8 elements
+        ("where does byte 0x150 go in 128B swizzle", "[2][40]"),  # to 0x170, chunk 7 ^ 2 = 5
     ],
 )
 def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text: str, answer: str) -> None:

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.names import forms, search, vocabulary
 from lanescope.ptx.dtypes import DTYPES, get_dtype
 from lanescope.ptx.table.tmem import COLUMNS, LANES
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tma import WIDTHS
 
 _WORD = re.compile(r"[\w:<>,-]+")
@@ -136,10 +137,13 @@ def _link_byte(rest: str, byte: int) -> Meaning | None:
     rows = round_up(byte // WIDTHS[mode] + 1, _ROWS)
     atom = WIDTHS[mode] * 8 // _BITS
     lengths = {"mn": rows, "k": atom} if major == "K" else {"mn": max(atom, _ROWS), "k": rows}
-    query = {"element_bits": _BITS, "major": major, "swizzle": mode, **lengths, "find": hex(byte)}
+    goes = get_mode(mode).swizzle()(byte) if {"go", "goes"}.intersection(words) else byte
+    query = {"element_bits": _BITS, "major": major, "swizzle": mode, **lengths, "find": hex(goes)}
     link = f"/smem?{urlencode(query)}"
     notice = f"Assumed: {_BITS}-bit elements of a {major}-major tile. The page takes any other."
     title = f"Byte {hex(byte)} of a tile with the {mode} swizzle"
+    if {"go", "goes"}.intersection(words):  # an offset before the XOR
+        title = f"Byte {byte} ({byte:#x}) goes to byte {goes} ({goes:#x}) with the {mode} swizzle"
     return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=(notice,))
 
 
