@@ -330,3 +330,10 @@ def test_it_does_not_take_what_another_recogniser_reads() -> None:
         "thread and warp",
     ):
         assert read_text(text).kind != "fragment", text
+
+
+def test_an_address_that_is_no_swizzle_is_named() -> None:
+    (meaning,) = recognise_fragment_code(
+        "row = lane % 16; col = lane / 16 * 8; at = row * 64 + ((col * 2) ^ ((row & 7) << 4));"
+    )
+    assert meaning.notices[-1] == "No swizzle is read from at = row * 64 + ((col * 2) ^ ((row & 7) << 4))."

@@ -38,8 +38,11 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "assumed": list(answer.assumed),
         "named": answer.letter or None,
     }
-    fragment = TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True)
-    return (fragment, *xor_formulas.recognise_xor_formulas(text))
+    swizzled = xor_formulas.recognise_xor_formulas(text)
+    unread = "; ".join(() if swizzled else xor_formulas.list_addresses(text))
+    notices = (f"No swizzle is read from {unread}.",) if unread else ()
+    fragment = TextMeaning("fragment", _make_title(answer), facts, (*_list_notices(answer), *notices), sure=True)
+    return (fragment, *swizzled)
 
 
 def list_operands(fragment_map: FragmentMap, letter: str) -> list[dict[str, Any]]:

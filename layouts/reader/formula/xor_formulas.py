@@ -240,6 +240,24 @@ def _join_statements(text: str) -> dict[str, str]:
     return {name: _unwrap(value) for name, value in values.items() if name not in used}
 
 
+def list_addresses(text: str) -> list[str]:
+    """List the statements with a ^ that combine two values of earlier statements, and that no later one uses.
+
+    >>> list_addresses("row = lane % 16; col = lane / 16; at = row * 64 + (col ^ row);")
+    ['at = row * 64 + (col ^ row)']
+    """
+    found: dict[str, str] = {}
+    assigned: set[str] = set()
+    for statement in _split_statements(_REMARK.sub("", text)):
+        if match := _STATEMENT.fullmatch(statement):
+            names = set(_NAME.findall(match["value"]))
+            found = {name: value for name, value in found.items() if name not in names}
+            if "^" in match["value"] and len(names & assigned) > 1:
+                found[match["name"]] = f"{match['name']} = {match['value'].strip()}"
+            assigned.add(match["name"])
+    return list(found.values())
+
+
 def _match_values(values: Mapping[str, str]) -> tuple[TextMeaning, ...]:
     """Return the swizzle of each of several values, named, with a notice of the values that have none."""
     found = {name: meanings for name, value in values.items() if (meanings := _match_sum(value))}
