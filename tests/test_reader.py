@@ -49,9 +49,15 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     assert len(several) == 2 and all("float_ue8m0_t, VS" in name for name in several)  # the vector size is left open
 
 
+def test_an_atom_with_a_in_registers_has_no_mn_major_a() -> None:
+    (error,) = reader.recognise_text("SM90_64x128x16_F32BF16BF16_RS<GMMA::Major::MN, GMMA::Major::K>").refused
+    assert error.message.endswith("A in registers is K-major.")
+
+
 @for_each(
     ("text", "ptx"),
     [
+        (f"/* was mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 */ {M16} {{%0}};", M16),
         ("wgmma.mma_async.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, p, 1, 1, 0, 0;", WGMMA),
         ('asm volatile("mma.sync.aligned.m16n8k16.row.col"\n  ".f32.f16.f16.f32 {%0}, {%1};\\n" ::);', M16),
         ('"mma.sync.aligned.m16n8k16\\n\\t.row.col.f32.f16.f16.f32"', M16),

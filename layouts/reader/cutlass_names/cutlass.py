@@ -32,6 +32,9 @@ _COPY = re.compile(
 )
 _MAJOR = r"(?:\w+::){0,4}Major::(K|MN)\b"
 _MAJORS = re.compile(rf"\d_(?:SS|RS)\w*\s*<\s*{_MAJOR}\s*,\s*{_MAJOR}")
+_MN_IN_REGISTERS = re.compile(  # refused by a static_assert of cute/arch/mma_sm90_gmma.hpp
+    r"\b(?:SM90|MMA)_(?:MMA_)?\d+x\d+x\d+_\w{1,40}_RS\s*<\s*(?:\w+::){0,4}Major::MN\s*,[^<>]*>"
+)
 _OPCODES = {"LDSM": "ldmatrix", "STSM": "stmatrix", "MOVM": "movmatrix"}
 _WORDS = {"SATURATE": "satfinite", "XORPOPC": "xor", "ANDPOPC": "and"}
 _SUMS = {"float": "f32", "half_t": "f16"}
@@ -106,6 +109,13 @@ def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
     instructions, named = _find_named_atoms(text)
     if not instructions:
         return ()
+    if wrong := _MN_IN_REGISTERS.search(text):
+        raise LayoutError(
+            "unknown_atom",
+            f"CUTLASS has no atom '{catalog.shorten(wrong[0], 80)}': A in registers is K-major.",
+            "Write GMMA::Major::K for A, or take the atom _SS, which reads A in shared memory.",
+            "text",
+        )
     where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
     where = "A in registers, B through a descriptor" if re.search(r"_RS\b|_RS_", text) else where
     by_descriptor = instructions[0].family.by_descriptor and where and len(set(instructions)) == 1

@@ -67,9 +67,10 @@ def _find_operand(joined: str, instruction: Instruction) -> str | None:
 def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[str]]:
     """Return (instructions, unknown opcodes with a shape or types, others).
 
-    The others are other instructions, or incomplete opcodes.
+    The others are other instructions, or incomplete opcodes. Instructions in comments count only without any outside.
     """
     instructions: list[Instruction] = []
+    commented: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
     wrong: list[str] = []
     begun: list[str] = []
@@ -90,7 +91,8 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
             mentioned.remove(opcode)
             wrong.append(opcode)
         if (instruction := seen[opcode]) is not None:
-            instructions.append(instruction)
+            (commented if in_comment else instructions).append(instruction)
+    instructions = instructions or commented
     return instructions, wrong if instructions else [*wrong, *mentioned], begun
 
 
