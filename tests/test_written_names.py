@@ -131,3 +131,8 @@ def test_bits_of_an_instruction_descriptor_are_no_matrix_descriptor() -> None:
     """The f32 of D, and bf16 of A: M and N are 0."""
     told = text_meanings.read_text("uint32_t idesc = 1 << 4 | 1 << 7;")
     assert told.notices[0] == "No kind of tcgen05.mma accepts the word 0x00000090." and not told.also
+
+
+def test_the_intrinsic_of_a_fence_has_no_types_to_paste() -> None:
+    (notice,) = text_meanings.read_text("llvm.nvvm.wgmma.fence.sync.aligned")["notices"]
+    assert "has no shape and no types" in notice

@@ -164,6 +164,11 @@ NAMES = (
         "An operation of MLIR. Paste it with its types and shape to see the PTX instruction that it becomes.",
     ),
     _make_name(
+        r"nvvm\.wgmma\.(?:fence|commit[._]group|wait[._]group)(?:\.\w+)*",
+        "/guide/fence-commit-wait",
+        "The intrinsic or operation of wgmma.fence, commit_group or wait_group, which has no shape and no types.",
+    ),
+    _make_name(
         r"nvgpu\.warpgroup\.\w+(?:\.\w+)*|nvvm\.wgmma\.\w+(?:\.\w+)*",
         "/instructions?family=wgmma",
         "An operation of MLIR that becomes wgmma. Paste it with its types and shape.",
