@@ -134,5 +134,5 @@ def test_bits_of_an_instruction_descriptor_are_no_matrix_descriptor() -> None:
 
 
 def test_the_intrinsic_of_a_fence_has_no_types_to_paste() -> None:
-    (notice,) = text_meanings.read_text("llvm.nvvm.wgmma.fence.sync.aligned")["notices"]
+    (notice,) = text_meanings.read_text("llvm.nvvm.wgmma.fence.sync.aligned").notices
     assert "has no shape and no types" in notice

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
+from lanescope.blackwell.kind import MmaKind
 from lanescope.inputs import join_words
-from lanescope.ptx.table.kinds import KINDS, MmaKind
+from lanescope.ptx.table.kinds import KINDS
 from lanescope.reader.code.naming.header_names import ELEMENT_FORMATS, MEMBERS, TYPE_NAMES
 from lanescope.reader.cute.umma import parse_element_type
 from lanescope.reader.meaning import TextMeaning
@@ -33,7 +34,7 @@ def expand_calls(text: str) -> str:
 def list_kinds(text: str) -> list[MmaKind]:
     """List the kinds of tcgen05.mma that have the types of all such calls in a text.
 
-    >>> [kind.name for kind in list_kinds("d.a_format_ = to_UMMAFormat<int8_t>(); d.c_format_ = to_CFormat<int32_t>();")]
+    >>> [kind.name for kind in list_kinds("to_UMMAFormat<int8_t>(), to_CFormat<int32_t>()")]
     ['i8']
     """
     members = [member for match in _CALL.finditer(text) if (member := _find_member(match))]
@@ -64,8 +65,8 @@ def _refuse_call(text: str) -> tuple[TextMeaning, ...]:
     for match in _CALL.finditer(text):
         if parse_element_type(match["type"]) and _find_member(match) is None:
             notice = (
-                f"CUTLASS's to_{match['enum']}Format does not accept {match['type']}. For A and B it takes CUTLASS's own"
-                " types, such as half_t and bfloat16_t, for D half_t, float or int32_t."
+                f"CUTLASS's to_{match['enum']}Format does not accept {match['type']}. For A and B it takes CUTLASS's"
+                " own types, such as half_t and bfloat16_t, for D half_t, float or int32_t."
             )
             return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
     return ()

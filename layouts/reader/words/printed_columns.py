@@ -69,7 +69,7 @@ _ORED = re.compile(r"[ \t]*\|[ \t]*(?P<rest>[\w(~][^;\n]*)")
 def is_operand(text: str, past: int) -> bool:
     """Return whether an operator follows a number that ends at `past`; a | may also stand between columns.
 
-    >>> [is_operand(text, 8) for text in ("a = 0x10 + 2 * k", "a = 0x10 | 1 << 4", "a = 0x10 | M = 64", "| x |  7 | b |")]
+    >>> [is_operand(text, 8) for text in ("a = 0x10 + k", "a = 0x10 | 1 << 4", "a = 0x10 | M = 64", "| x |  7 | b")]
     [True, True, False, False]
     """
     if _CONTINUED.match(text, past):

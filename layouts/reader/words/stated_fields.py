@@ -19,7 +19,8 @@ _AMOUNTS = {
     "base_offset": ("base offset", re.compile(rf"\bbase[ _]offset{_NUMBER}", re.I)),
 }
 _WIDTH = re.compile(
-    r"\b(?P<width>32|64|128)[ -]?B(?:ytes?)?[ -]swizzle|swizzl(?:e|ed|ing)(?:[ _](?:mode|of|by))?[ \t]*[:= _]?[ \t]*(?P<of>32|64|128)[ -]?B"
+    r"\b(?P<width>32|64|128)[ -]?B(?:ytes?)?[ -]swizzle"
+    r"|swizzl(?:e|ed|ing)(?:[ _](?:mode|of|by))?[ \t]*[:= _]?[ \t]*(?P<of>32|64|128)[ -]?B"
     r"|(?P<none>\b(?:no[ -]swizzle|unswizzled|swizzle[ :=_]+none))\b",
     re.I,
 )
