@@ -15,6 +15,7 @@ from lanescope.ptx.instruction import Instruction
 _A_SHARED = re.compile(r"_SS(?:_|$)")  # of a CUTLASS atom: A and B through descriptors
 _NUMBER = re.compile(r"[\[(][\d\s,;-]+[\])]|(?<![\w.:])\d+(?![\w.])")  # of no word
 _TYPE = r"\s+(?:(?:in|into|to|as|is|type)\s+)?(?:[a-z]{1,6}\d\w*|half|float)\b"
+_LAYOUTS = re.compile(r"(?<!\w)(row|col)[.\s]+(row|col)(?!\w|\s*[=\d])", re.I)
 _ACCUMULATED = re.compile(  # f16 accumulation, accumulate in f16, but not f16 acc[3][5]
     rf"\baccumulat(?:ion|ors?|e[sd]?|ing)(?={_TYPE})(?:\s+\w+)??\s+(?P<into>\w*(?:\d\w*|half|float))"
     r"|(?<![\w.])(?P<type>\w+)[\s-]+(?:acc|(?P<place>accumulator)|accumulat(?:ions?|ors|e[sd]?|ing))\b"
@@ -40,11 +41,24 @@ def needs_instruction(question: ElementQuestion) -> bool:
 
 
 def select_types(text: str, named: NamedForms) -> NamedForms:
-    """Return the forms with the types that a text has in PTX's order, f16.f16.f16.f16, or of the accumulator."""
-    found, unused = named.forms, list(named.unused)
+    """Return the forms with the layouts of a text, row col, with its types in PTX's order, f16.f16.f16.f16, and with
+    its type of the accumulator.
+    """
+    found = named.forms
+    if (match := _LAYOUTS.search(text)) and any(form.syntax.layouts for form in found):
+        layouts = (match[1].lower(), match[2].lower())
+        found = tuple(form for form in found if form.syntax.layouts == layouts)
+        if not found:
+            return NamedForms(refused=f"No such instruction has the layouts {'.'.join(layouts)}.")
     for word in text.split():
         in_order = tuple(form for form in found if lookup.has_types_in_order(word, form))
         found = in_order or found
+    return _select_accumulated(text, replace(named, forms=found))
+
+
+def _select_accumulated(text: str, named: NamedForms) -> NamedForms:
+    """Return the forms with a text's type of the accumulator; its word is unused if no form has it."""
+    found, unused = named.forms, list(named.unused)
     match = _ACCUMULATED.search(text)
     word = (match["into"] or match["type"]) if match else ""
     types = forms.list_types(word.lower())

@@ -17,6 +17,7 @@ MATRICES = ("a", "b", "c", "d", *SCALES, "e", *(f"matrix{number}" for number in 
 _CODE = re.compile(
     r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)(?<!\blane)(?<!\bthread)(?<!\breg)=|->"
 )  # characters that no question has
+_HEX = re.compile(r"\b(lane|thread|tid|warp|row|col(?:umn)?|reg(?:ister)?|value)\s*=?\s*0x([0-9a-f]{1,4})\b", re.I)
 _EDGE = re.compile(r"\s*(?:\s(?:of|in)\b|[:;]|\s)\s*", re.I)  # between places and code
 _START = re.compile(r"(?:[abcd]\b|[(\[]|element|row|col|lane|thread|warp|acc|the|matrix|[tlr]\d)", re.I)
 _LONGEST_EDGE = 80  # characters of places before or after code
@@ -68,7 +69,7 @@ def parse_question(text: str) -> ElementQuestion | None:
     >>> question.text, question.rest
     ('A[5][9]', 'of mma.m16n8k16 bf16')
     """
-    text = text.strip()
+    text = _HEX.sub(lambda match: f"{match[1]} {int(match[2], 16)}", text.strip())
     if not may_be_question(text):
         return None
     found = search_places(text, MATRICES)

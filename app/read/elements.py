@@ -108,12 +108,7 @@ def answer_question(text: str) -> ElementAnswers | None:
             refused = refused or error
             if error is refused:
                 elsewhere = place_readings.link_shared(form_bound, question.place)
-    if question.narrowing and meanings:
-        opcode = _get_opcode(meanings[0])
-        meanings.sort(key=lambda meaning: not meaning.facts["holders"] or _get_opcode(meaning) != opcode)
-    if meanings and refused:
-        notices = (*meanings[0].notices, refused.message)
-        meanings[0] = dataclasses.replace(meanings[0], notices=tuple(dict.fromkeys(notices)))
+    meanings = _sort_meanings(question, meanings, refused, bind_descriptor(found[0], {}).ptx)
     return ElementAnswers(
         tuple(meanings),
         not (is_open or question.narrowing) and _is_certain(named, meanings),
@@ -122,6 +117,21 @@ def answer_question(text: str) -> ElementAnswers | None:
         named.unused,
         elsewhere,
     )
+
+
+def _sort_meanings(
+    question: ElementQuestion, meanings: list[Meaning], refused: LayoutError | None, plain: str
+) -> list[Meaning]:
+    """Sort the answers: of the first opcode those with a holder first; the first says why the plain form has none."""
+    if not meanings:
+        return meanings
+    if question.narrowing:
+        opcode = _get_opcode(meanings[0])
+        meanings = sorted(meanings, key=lambda each: not each.facts["holders"] or _get_opcode(each) != opcode)
+    first, *rest = meanings
+    if refused and all(meaning.facts["ptx"] != plain for meaning in meanings):
+        first = dataclasses.replace(first, notices=tuple(dict.fromkeys((*first.notices, refused.message))))
+    return [first, *rest]
 
 
 def _is_certain(named: NamedForms, meanings: list[Meaning]) -> bool:

@@ -63,7 +63,7 @@ def answer_lane(
         and sought.part in (None, owner.matrix, owner.product)
     ]
     if not holders:
-        hint = _name_register(sought, operands, lane) or _describe_range(sought, operands)
+        hint = _describe_range(sought, operands, lane)
         raise LayoutError("bad_register", f"{sought.text} holds nothing of {name_form(form).text}.", hint, "text")
     notices = [
         _format_lane(op, [holder for holder in holders if holder["operand"] == op.name]) for op in operands.values()
@@ -105,8 +105,10 @@ def _name_register(sought: SoughtPlace, operands: Mapping[str, Operand], lane: i
     return f"{name} is in {join_words([f'R{register}' for register in found])}." if found else ""
 
 
-def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str:
-    """Describe which matrices, values or registers a thread has."""
+def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand], lane: int) -> str:
+    """Describe which matrices, values or registers a thread has, or where it has a value."""
+    if named := _name_register(sought, operands, lane):
+        return named
     if sought.part is not None:
         counts = [op.extents[axis] for op in operands.values() for axis in ("matrix", "product") if axis in op.extents]
         return f"Matrices go from 0 to {max(counts) - 1}." if counts else "It has no numbered matrices."

@@ -162,9 +162,7 @@ def _link_tensor(question: ElementQuestion) -> Meaning | None:
             return None
     sought = question.text.replace("C[", "D[").replace("of C", "of D")
     rows = [place.coords[0] if place.coords else place.line[1] if place.line else 0 for place in question.places]
-    if max(rows) >= 2 * ROWS_OF_CTA or max(columns) >= COLUMNS:
-        hint = f"D of two CTAs has rows 0 to {2 * ROWS_OF_CTA - 1}; tensor memory has columns 0 to {COLUMNS - 1}."
-        raise LayoutError("bad_coordinate", f"No D in tensor memory has {sought}.", hint, "text")
+    _check_cell(max(rows), max(columns), sought)
     ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
     query = {
         "m": str(ctas * ROWS_OF_CTA),
@@ -176,6 +174,13 @@ def _link_tensor(question: ElementQuestion) -> Meaning | None:
     who = "two CTAs" if ctas > 1 else "one CTA"
     notice = f"For a product with {ctas * ROWS_OF_CTA} rows by {who}; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
+
+
+def _check_cell(row: int, column: int, sought: str) -> None:
+    """Raise LayoutError for a row or a column of D that tensor memory does not have."""
+    if row >= 2 * ROWS_OF_CTA or column >= COLUMNS:
+        hint = f"D of two CTAs has rows 0 to {2 * ROWS_OF_CTA - 1}; tensor memory has columns 0 to {COLUMNS - 1}."
+        raise LayoutError("bad_coordinate", f"No D in tensor memory has {sought}.", hint, "text")
 
 
 def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:

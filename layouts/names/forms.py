@@ -69,7 +69,7 @@ def find_forms(text: str) -> FormMatches:
     if (only := _index_names().get(_tokenize(text)) or _index_lines().get(_list_parts(text))) is not None:
         return FormMatches(tuple(_WORD.findall(text)), (), (only,), exact=True)
     words = [word for word in split_words(ALTERNATIVES.sub(" ", text)) if word not in vocabulary.SILENT]
-    content = [word for word in words if _match_word(word)]
+    content = list(filter(_match_word, words))
     ignored = tuple(word for word in words if word not in content)
     if len(content) > MOST_WORDS:
         return FormMatches((), tuple(words), ())
@@ -77,15 +77,15 @@ def find_forms(text: str) -> FormMatches:
     if not _intersect(content) & assigned and " " in text:
         content = [word for word in content if word not in vocabulary.ARTICLES]
     fits = _intersect(content) & assigned
-    if fits and content and (lacking := _find_lacking(fits, content, text)):
+    if not fits or not content:
+        return _explain_none(content, ignored, assigned)
+    if lacking := _find_lacking(fits, content, text):
         others = ~_match_spelling(lacking)
         return replace(_explain_none(content, ignored, assigned & others), lacking=lacking)
-    if fits and content:
-        spelled_out = all(_is_spelled_out(word) for word in content)
-        forms = _sort_forms(fits, content, text)
-        is_assigned = assigned != _intersect([])
-        return FormMatches(tuple(content), ignored, forms, spelled_out=spelled_out, assigned=is_assigned)
-    return _explain_none(content, ignored, assigned)
+    spelled_out = all(_is_spelled_out(word) for word in content)
+    forms = _sort_forms(fits, content, text)
+    is_assigned = assigned != _intersect([])
+    return FormMatches(tuple(content), ignored, forms, spelled_out=spelled_out, assigned=is_assigned)
 
 
 def _find_lacking(fits: int, content: list[str], text: str) -> str:
