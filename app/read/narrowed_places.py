@@ -52,7 +52,7 @@ def check_numbers(text: str, rest: str, named: NamedForms) -> None:
     words = [word for word in named.unused if _NUMBER.search(word)]
     if not words:
         return
-    if shapes := [word for word in words if search.split_shape(word.lower()) and "0x" not in word]:
+    if shapes := [word for word in words if _may_be_shape(word.lower())]:
         message = f"No instruction has {lookup.quote_words(shapes)}.{lookup.list_alike(shapes, named.forms)}"
         raise LayoutError("unknown_instruction", tensor_forms.explain_none(rest) or message, "", "text")
     match = re.search(rf"(?:\b[a-z]+\s+)?\S*(?<!\w){re.escape(words[0])}(?!\w)\S*", text, re.I)
@@ -60,6 +60,12 @@ def check_numbers(text: str, rest: str, named: NamedForms) -> None:
     message = f"‘{shorten_value(part, 40)}’ is not read as a part of a place."
     hint = "A place is A[5][9], row 3 of D, lane 13, R2 of lane 20, or value 3 of thread 5."
     raise LayoutError("bad_find", message, hint, "text")
+
+
+def _may_be_shape(word: str) -> bool:
+    """Return whether a word may be an instruction's shape: m64n100, or three lengths such as 64x100x16; 2x2 is not."""
+    parts = search.split_shape(word)
+    return "0x" not in word and (len(parts) == 3 or (bool(parts) and word[0] in "mnk"))
 
 
 def narrow_holders(

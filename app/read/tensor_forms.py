@@ -89,7 +89,7 @@ def explain_none(text: str) -> str:
             continue
         m = join_words([str(size) for size in sizes.m], "or")
         k = bound.bind_fields(form, {"m": sizes.m[-1], "n": sizes.n[-1]} | _wish_sparse(form)).sizes["k"]
-        legal[f"{opcode.ptx.removeprefix('tcgen05.')}: M {m}, N {sizes.n_words}, K {k}"] = None
+        legal[f"{opcode.ptx.partition('.')[2]}: M {m}, N {sizes.n_words}, K {k}"] = None
     listed = "; ".join([*legal][:_MOST_SIZES])
     return f"No tcgen05.mma{' with these types' * bool(sought.types)} has {shape}. Allowed: {listed}."
 
