@@ -141,18 +141,25 @@ def judge_map_strides(finders: Finders, sizes: KnownSizes) -> tuple[Pitfall | No
         length, bits = measure_tensor(one)[0], one.element_bits or 0
         if stride is None or length is None or stride * 8 == length * bits:
             continue
-        name, text = one.names[0] if one.names else "a tensor map", finders[0].run.text
-        row = next((key for key, size in sizes.names.items() if size == length and key.isidentifier()), "")
-        pitch = _find_factor(one.symbols.get("strides[0]"), bits // 8, sizes)
-        strides = _find_strides(text, one)
-        if len(one.dims) == 2 and row and pitch and strides is not None and not is_leading(pitch):
-            message = (
-                f"The rows of {name} have {row} elements, but are {pitch} elements apart in this tensor map: {pitch} is"
-                " the size of another dimension."
-            )
-            return Pitfall("pitch_of_other_size", message, strides), ""
-        return None, f"the rows of {name} are not as far apart as they are long"
+        found = _find_other_pitch(one, finders[0].run.text, sizes, length)
+        name = one.names[0] if one.names else "a tensor map"
+        return found, "" if found else f"the rows of {name} are not as far apart as they are long"
     return None, ""
+
+
+def _find_other_pitch(one: TensorMap, text: str, sizes: KnownSizes, length: int) -> Pitfall | None:
+    """Return the finding of a map whose rows are as far apart as another dimension is long. length: of a row."""
+    name = one.names[0] if one.names else "a tensor map"
+    row = next((key for key, size in sizes.names.items() if size == length and key.isidentifier()), "")
+    pitch = _find_factor(one.symbols.get("strides[0]"), (one.element_bits or 0) // 8, sizes)
+    strides = _find_strides(text, one)
+    if len(one.dims) != 2 or not row or not pitch or strides is None or is_leading(pitch):
+        return None
+    message = (
+        f"The rows of {name} have {row} elements, but are {pitch} elements apart in this tensor map: {pitch} is the"
+        " size of another dimension."
+    )
+    return Pitfall("pitch_of_other_size", message, strides)
 
 
 def _find_factor(value: str | None, size: int, sizes: KnownSizes) -> str:
