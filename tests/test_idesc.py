@@ -186,6 +186,7 @@ def test_the_union_decides_whether_factors_scale(union: str, kind: str) -> None:
             ["0x08400010", "0x08100010"],
         ),
         ("d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8;", []),
+        ("d.a_format_ = d.b_format_ = 1; d.c_format_ = 1; d.n_dim_ = 32;", []),
         ("d.a_format_ = d.b_format_ = 1; d.c_format_ = 1; d.n_dim_ = 32; d.m_dim_ = 8;", ["0x08400490"]),
         (
             "auto d = make_instr_desc<half_t, half_t, float, 128, 64, Major::K, Major::K>(); d.m_dim_ = 4;",

@@ -144,7 +144,7 @@ def _list_objects(text: str, original: str) -> tuple[TextMeaning, ...]:
         return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, wide),)
     names = list(dict.fromkeys(_MEMBERS.findall(text)))
     text, unknown = _declare_objects(text, names)
-    guessed = any(len(set(re.findall(rf"\b{name}\s*\.\s*([ab])_format_", text))) < 2 for name in unknown)
+    guessed = any(len(set(re.findall(rf"\b{name}\.([abmn])_(?:format|dim)_", text))) < 4 for name in unknown)
     if guessed or len(text) > _MOST or _CALLED.search(text) or len(names) > _MOST_OBJECTS:
         return ()
     meanings = []
