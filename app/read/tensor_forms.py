@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanescope.app.kit import links
 from lanescope.app.read.facts import Meaning
@@ -72,6 +73,7 @@ def find_bindings(text: str) -> tuple[bound.BoundMma, ...]:
     return () if is_sparse and not re.search(r"\bsp\b|spars|metadata", text, re.I) else found
 
 
+@lru_cache(maxsize=64)  # each way to split a question asks the same
 def explain_none(text: str) -> str:
     """Return why no tcgen05.mma has the shape and types of a text, with the sizes that its forms have; "" if one has,
     or for another text.
@@ -80,18 +82,25 @@ def explain_none(text: str) -> str:
     if sought is None or not sought.sizes or not sought.forms or find_bindings(text):
         return ""
     shape = "".join(f"{dim}{size}" for dim, size in sought.sizes.items())
-    typed = [form for form in sought.forms if _bind(form, {}, sought.types)]
-    legal: dict[str, None] = {}
-    for form in typed or sought.forms:
+    legal = _list_sizes(sought, sought.types) or _list_sizes(sought, [])
+    return f"No tcgen05.mma{' with these types' * bool(sought.types)} has {shape}. Allowed: {'; '.join(legal)}."
+
+
+def _list_sizes(sought: _SoughtMma, types: list[tuple[str, ...]]) -> list[str]:
+    """List the sizes of the first forms that have some types."""
+    legal: dict[str, str] = {}  # by opcode
+    is_sparse = bound.get_mma_opcode(sought.forms[0]).sparse
+    for form in sought.forms:
         opcode = bound.get_mma_opcode(form)
         sizes = opcode.kind.sizes.get((opcode.form, opcode.sparse))
-        if sizes is None or opcode.sparse != bound.get_mma_opcode(sought.forms[0]).sparse:
+        if sizes is None or opcode.sparse != is_sparse or opcode.ptx in legal or (types and not _bind(form, {}, types)):
             continue
         m = join_words([str(size) for size in sizes.m], "or")
         k = bound.bind_fields(form, {"m": sizes.m[-1], "n": sizes.n[-1]} | _wish_sparse(form)).sizes["k"]
-        legal[f"{opcode.ptx.partition('.')[2]}: M {m}, N {sizes.n_words}, K {k}"] = None
-    listed = "; ".join([*legal][:_MOST_SIZES])
-    return f"No tcgen05.mma{' with these types' * bool(sought.types)} has {shape}. Allowed: {listed}."
+        legal[opcode.ptx] = f"{opcode.ptx.partition('.')[2]}: M {m}, N {sizes.n_words}, K {k}"
+        if len(legal) == _MOST_SIZES:
+            break
+    return [*legal.values()]
 
 
 def _parse_name(text: str) -> _SoughtMma | None:
