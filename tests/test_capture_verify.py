@@ -39,6 +39,7 @@ from tests.sample import take_sample
 RUNS = [(one.name, mistake) for one in EXAMPLES for mistake in range(MISTAKES + 1)]
 
 
+@pytest.mark.thorough
 def test_what_was_planted_is_what_is_named_and_what_the_table_of_the_docs_says() -> None:
     """All in one test, as each capture is verified once."""
     for example, mistake in RUNS:

@@ -185,6 +185,7 @@ def test_a_ring_may_have_to_be_filled_an_even_number_of_times() -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_warpgroup_takes_the_rows_of_the_tile_that_it_stores() -> None:
     """The copy begins where D does, and the first warpgroup reads 64 rows further: its address is wrong."""
     group = "threadIdx.x / 128 * 64 * BK"

@@ -6,6 +6,7 @@ Two blocks share A: each copies half of it into both. One thread of each of two 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
 from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes, BoxCopy, join_bytes
@@ -75,6 +76,7 @@ def test_a_mistake_between_blocks_is_found_at_its_line(old: str, new: str, code:
     assert place in found[0][1]
 
 
+@pytest.mark.thorough
 def test_a_block_must_not_end_before_others_arrive_in_it() -> None:
     """It does not end while its thread that copies waits for all others at the barrier of the cluster."""
     one = RIGHT.replace("= d[j];\n  meet();\n", "= d[j];\n")

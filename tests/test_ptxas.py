@@ -44,6 +44,7 @@ def good(sample: list[assembler.Line]) -> Callable[[str], set[int]]:
     return cache(lambda target: assembler.find_accepted(sample, target, NEWEST))
 
 
+@pytest.mark.thorough
 @for_each("target", ASKED, sample=1)
 def test_targets_are_what_ptxas_says(
     sample: list[assembler.Line], good: Callable[[str], set[int]], target: str

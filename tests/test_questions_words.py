@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 
+import pytest
+
 from lanescope.app.catalogue import full_text
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
@@ -28,6 +30,7 @@ def read(text: str) -> Reading:
 # words ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_every_anchor_of_the_search_stands_on_its_page() -> None:
     for slug in guide_index.ORDER:
         anchors = {anchor for anchor, _ in list_sections(slug)}

@@ -86,6 +86,7 @@ def test_every_order_of_k_is_right_and_where_none_is_said_none_exists() -> None:
             assert all(wanted[at] == given[to] for at, to in enumerate(found.order)), (first.ptx, second.ptx)
 
 
+@pytest.mark.thorough
 def test_every_element_is_where_it_is_said_to_be() -> None:
     for _, _, found in list_pairs()[::51]:
         for step in range(found.steps):

@@ -20,6 +20,7 @@ from tests.exported import list_chosen
 from tests.sample import is_chosen
 
 
+@pytest.mark.thorough
 def test_every_link_leads_to_a_file(exported_site: Path) -> None:
     checked, files = 0, {str(path) for path in exported_site.rglob("*") if path.is_file()}
     found: set[tuple[str, str]] = set()  # pages of a folder have most of their links in common

@@ -107,12 +107,12 @@ def list_places(changes: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     return locate_findings(text, run_blocks(text).mistakes)
 
 
-@for_each("changes", list(RIGHT.values()), ids=list(RIGHT))
+@for_each("changes", list(RIGHT.values()), ids=list(RIGHT), sample=2)
 def test_a_tile_may_hold_d_once_it_has_been_read(changes: tuple[tuple[str, str], ...]) -> None:
     assert list_places(changes) == []
 
 
-@for_each("changes", list(WRONG.values()), ids=list(WRONG))
+@for_each("changes", list(WRONG.values()), ids=list(WRONG), sample=2)
 def test_a_tile_that_may_still_be_read_or_filled_must_not_hold_d(changes: tuple[tuple[str, str], ...]) -> None:
     ((code, line),) = list_places(changes)
     assert code == "store_order_missing" and line.startswith(STORE)

@@ -134,6 +134,7 @@ __global__ void __launch_bounds__(64) gemm(const half* A, const half* B, float* 
         (("t < K / 32; ++t) {", "t < 100; ++t) {"), []),  # as kernels that measure the time
         (("  fill(0, 0);", "  for (int n = 0; n < 2; ++n) fill(0, 0);"), []),
     ],
+    sample="mistakes",
 )
 def test_the_next_tile_of_two_buffers_is_another_one(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
     text = plant(*[change] if change else [], text=BUFFERED)
