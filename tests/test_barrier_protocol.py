@@ -173,6 +173,7 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
     assert (outcome.barriers[8].completed, not outcome.blocked) == (arrivals, passes)
 
 
+@pytest.mark.thorough
 def test_a_parity_that_ptx_does_not_have_counts_by_its_lowest_bit() -> None:
     ((code, line),) = find_lines(change(READ, READ.replace("phase", "2")))
     assert code == "mbarrier_parity" and "wait(&s.full[q], 2)" in line

@@ -55,6 +55,7 @@ def test_targets_are_what_ptxas_says(
         assert (ptx in found) == (target in known[ptx].targets), ptx
 
 
+@pytest.mark.thorough
 def test_what_is_not_listed_is_refused_or_left_out_with_a_reason(
     sample: list[assembler.Line], good: Callable[[str], set[int]]
 ) -> None:

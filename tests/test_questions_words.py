@@ -341,6 +341,7 @@ def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
         ("tcgen05.ld 32x64b x4", "Instead: 16x64b, 16x128b, 16x256b or 32x32b."),
         ("tcgen05.cp 128x512b", "or 128x256b."),
     ],
+    sample=8,
 )
 def test_a_shape_that_does_not_exist_is_refused_with_what_does(text: str, reason: str) -> None:
     reading = read(text)

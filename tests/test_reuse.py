@@ -248,6 +248,7 @@ void all() {{
 }}"""
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 @pytest.mark.skipif(nvrtc.find_headers() is None, reason="no cuda_fp16.h: make test installs nvidia-cuda-runtime")
 def test_the_code_makes_every_register_of_a() -> None:

@@ -37,6 +37,7 @@ def test_every_link_leads_to_a_file(exported_site: Path) -> None:
     assert checked > 5000
 
 
+@pytest.mark.thorough
 def test_it_holds_what_was_asked_for(exported_site: Path) -> None:
     wanted = {site.name_instruction_file(i.ptx) for i in list_chosen()}
     assert (

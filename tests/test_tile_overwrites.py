@@ -112,7 +112,7 @@ def test_a_tile_may_hold_d_once_it_has_been_read(changes: tuple[tuple[str, str],
     assert list_places(changes) == []
 
 
-@for_each("changes", list(WRONG.values()), ids=list(WRONG), sample=2)
+@for_each("changes", list(WRONG.values()), ids=list(WRONG), sample=1)
 def test_a_tile_that_may_still_be_read_or_filled_must_not_hold_d(changes: tuple[tuple[str, str], ...]) -> None:
     ((code, line),) = list_places(changes)
     assert code == "store_order_missing" and line.startswith(STORE)

@@ -53,6 +53,7 @@ def test_d_of_wmma_is_the_product(kind: str) -> None:
     assert not report.mistakes and not report.open
 
 
+@pytest.mark.thorough
 @for_each(
     ("change", "code", "place"),
     [

@@ -229,6 +229,7 @@ def list_routes(app: Any) -> set[str]:
     return {route.path for route in routes if isinstance(route, APIRoute)}
 
 
+@pytest.mark.thorough
 def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     plotly = (
         asgi.run_coroutine(send_request(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
