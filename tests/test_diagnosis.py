@@ -67,6 +67,7 @@ CONTRACT = set(
 MASK_18 = 0x3FFFF
 
 
+@pytest.mark.thorough
 def test_the_true_cause_is_named_and_no_kind_of_mistake_is_left_behind() -> None:
     """One test, as both worker processes would else make the study; each of the 50 programs makes a tenth of its
     mistakes, the next one others, and the rare ones all (`make diagnoses` asks about every one).
