@@ -96,3 +96,45 @@ def test_a_text_that_cannot_be_checked_with_an_edit_keeps_its_report() -> None:
 
     report = make_report(True)
     assert find_cause(TEXT, report, refuse) == report
+
+
+@for_each(
+    ("shown_by_run", "moves"),
+    [
+        (False, True),  # found without a run: D need not be known after the edit
+        (True, False),  # else an edit that loses the run would hide the mistake
+    ],
+)
+def test_a_mistake_that_a_run_shows_moves_only_if_d_is_known_then(shown_by_run: bool, moves: bool) -> None:
+    (finding,) = make_report(True).findings
+    before = replace(make_report(True), findings=(replace(finding, of_result=shown_by_run),))
+    unknown = OpenPoint("D of use is not known to be A·B.", finding.span, of_result=True)
+
+    def recheck(edit: TextEdit) -> CheckReport:
+        right = "x & 3;" in apply_edits(TEXT, (edit,))
+        return replace(make_report(not right), open=(unknown,))
+
+    found = find_cause(TEXT, before, recheck).findings
+    assert (TEXT[slice(*found[0].span)] == "7") == moves
+
+
+def test_neither_a_shared_define_nor_the_size_of_a_block_is_tried() -> None:
+    text = "#define TILE 64\nvoid run() { use<<<TILE, 128, TILE * 9>>>(TILE); }\n"
+    at = text.index("use")
+    tried = set()
+
+    def recheck(edit: TextEdit) -> CheckReport:
+        tried.add(text[slice(*edit.span)])
+        return make_report(True)
+
+    find_cause(
+        text, replace(make_report(True), findings=(CheckFinding("stores_overlap", "Wrong.", (at, at + 3)),)), recheck
+    )
+    assert tried == {"9"}
+
+
+def test_findings_stay_if_a_changed_text_cannot_be_checked() -> None:
+    def recheck(edit: TextEdit) -> CheckReport:
+        raise ValueError(edit.text)
+
+    assert find_cause(TEXT, make_report(True), recheck) == make_report(True)

@@ -196,7 +196,7 @@ def test_each_of_several_values_is_read_or_named() -> None:
 
 def test_a_number_added_to_a_swizzled_offset_is_no_base() -> None:
     (meaning,) = recognise_xor_formulas("Swizzle<3,3,3>{}(row * 64 + col) + 1")
-    assert meaning.notices[-1].startswith("1 is added after the XOR.")
+    assert meaning.notices[-1].startswith("The code adds 1 after the XOR")
 
 
 def test_a_swizzle_that_cute_does_not_have_is_not_read() -> None:

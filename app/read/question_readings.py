@@ -128,7 +128,7 @@ def _ask_for_instruction(text: str) -> Reading | None:
 
 
 def _ask_for_lane(text: str) -> Reading | None:
-    """Read a question about a part of an instruction's operands that names no thread and no element; None for any other
+    """Read a question about a register, a value or a row that gives neither a lane nor an element; None for any other
     text.
     """
     match = (_REGISTER.search(text) or _PART.search(text)) if element_texts.may_be_question(text) else None

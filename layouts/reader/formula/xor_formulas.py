@@ -334,7 +334,8 @@ def _describe_base(base: str, swizzle: Swizzle, unit: int) -> tuple[str, ...]:
     size = unit << swizzle.base + swizzle.shift + swizzle.bits
     if base.isdecimal() and int(base) % size:
         return (
-            f"{base} is added after the XOR. The hardware swizzles addresses, and {base} is no multiple of {size:,}.",
+            f"The code adds {base} after the XOR, but the hardware swizzles the whole address. The results can differ:"
+            f" {base} is not a multiple of {size:,}.",
         )
     alike = f"the hardware swizzles addresses, which is the same if {base} is a multiple of {size:,}"
     return (f"The offset from {base} is swizzled: {alike}.",) if base else ()

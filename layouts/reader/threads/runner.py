@@ -19,8 +19,8 @@ from lanescope.reader.threads.language import calling, evaluating, executing, na
 from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_numbers, list_size_names, make_number
 from lanescope.reader.threads.language.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.comparisons import Compared
 from lanescope.reader.threads.memory.records import (
-    Compared,
     DescriptorUse,
     FactorUse,
     MmaUse,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.memory.records import Compared
+from lanescope.reader.threads.memory.comparisons import Compared
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_sums import KnownMatrices
 from lanescope.workbench.products.product_sizes import shorten_name

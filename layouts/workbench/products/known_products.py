@@ -209,8 +209,9 @@ class _KnownRun:
         return OpenPart(reason, spans[0]), deep._find_bound(verdicts[0])
 
     def _find_bound(self, verdict: _Verdict) -> CheckFinding | None:
-        """Return the finding of a bound with which D is A·B if it is another one of M, N and K. If it may be either of
-        them, they only never end what a wrong number beside the size ends too early.
+        """Return the finding of a bound with which D is A·B if it is another one of M, N and K.
+
+        If both others give A·B, the bound may name the right size beside a wrong number, and nothing is reported.
         """
         found: dict[Span, list[TextEdit]] = {}
         for edit in islice(list_bound_edits(self.text, verdict.runners, self.known), MOST_EDITS):

@@ -259,9 +259,9 @@ def _judge_kernel(
     found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
     mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0])
     reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
-    return (
-        judge_map_strides(finders, given.sizes) if given is not None and not (mistake or reason) else (mistake, reason)
-    )
+    if mistake or reason or given is None:
+        return mistake, reason
+    return judge_map_strides(finders, given.sizes)
 
 
 def _list_mistakes(

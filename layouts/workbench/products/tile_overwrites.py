@@ -32,13 +32,13 @@ from lanescope.workbench.results import Span
 
 CODE = "store_order_missing"
 TITLES = {CODE: "Threads store to a tile that may still be read or filled"}
-READ, FILLED = "read", "filled"
+_READ, _FILLED = "read", "filled"
 _Box = tuple[tuple[int, int], int, int]  # event and warp, address, bytes
 _MESSAGES = {
-    READ: "{} stores here to bytes of a tile that a product of other threads may still read: nothing makes these"
+    _READ: "{} stores here to bytes of a tile that a product of other threads may still read: nothing makes these"
     " threads wait until it has ended, such as a barrier after its wait.",
-    FILLED: "{} stores here to bytes of a tile that a TMA copy may be filling: nothing makes the copy come before these"
-    " stores, or wait until what they stored has been read.",
+    _FILLED: "{} stores here to bytes of a tile that a TMA copy may be filling: nothing makes the copy come before"
+    " these stores, or wait until what they stored has been read.",
 }
 
 
@@ -213,13 +213,13 @@ class _Follower:
         for name, words in product.words.items():
             places = _list_read(int(words[lane]) & ((1 << 64) - 1), product.views[name])
             self.readers[slot][places] = number
-            self._check_writers(places, known, READ)
+            self._check_writers(places, known, _READ)
 
     def _fill(self, n: int, taken: StepTaken, event: int) -> None:
         known = self._get_known(n)
         for base, span in self.boxes.get((event, self.agents[n].warp), ()):
             places = np.arange(base, base + span)
-            self._check_writers(places, known, FILLED)
+            self._check_writers(places, known, _FILLED)
             for writer in self.writers.values():
                 writer[places] = 0
             self.copy[places] = len(self.copies)
@@ -243,11 +243,11 @@ class _Follower:
         places = places[self.filled[places]]
         for reader, numbers in self.readers.items():
             if int(numbers[places].max(initial=0)) > known[2 * reader + 1]:
-                self.found.setdefault((READ, step.call))
+                self.found.setdefault((_READ, step.call))
         for copy in np.unique(self.copy[places]).tolist():
             barrier, phase = self.copies[copy]
             if known[2 * barrier] < phase:
-                self.found.setdefault((FILLED, step.call))
+                self.found.setdefault((_FILLED, step.call))
         self.writers[slot][places] = number
         self.sites[slot, number] = step.call
 

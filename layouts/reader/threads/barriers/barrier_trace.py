@@ -28,8 +28,13 @@ Span = tuple[int, int]
 WARP = 32
 MOST_EVENTS = 4000
 MOST_TURNS = 4000
-GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}
+_GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}
 Known = TypeVar("Known")
+
+
+def find_group_step(opcode: str) -> str:
+    """Return what an instruction does to groups of wgmma: fence, commit or wait; "" for another one."""
+    return next((kind for word, kind in _GROUPS.items() if opcode.startswith(word)), "")
 
 
 class TraceLostError(Exception):
@@ -162,7 +167,7 @@ class BarrierTrace:
 
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         """Follow an instruction without mbarriers; return whether nothing is left to do for it."""
-        kind = next((kind for word, kind in GROUPS.items() if opcode.startswith(word)), "")
+        kind = find_group_step(opcode)
         if kind:
             left = code.get_value(operands[0]) if kind == "wait" else None
             at = code.run.find_own_place(code.run.get_call(code.assembly.span))

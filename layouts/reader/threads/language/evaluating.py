@@ -41,6 +41,7 @@ from lanescope.reader.threads.language.places import DIMS, evaluate_operand, fin
 from lanescope.reader.threads.language.program import FunctionSet, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import CHANGES, cast_value, load_place, look_up_code, store_place
+from lanescope.reader.threads.memory.comparisons import note_comparison
 from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result, note_change
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
@@ -52,7 +53,6 @@ from lanescope.reader.threads.memory.storage import (
     merge_values,
     parse_constant,
 )
-from lanescope.reader.threads.memory.store_conflicts import note_comparison
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

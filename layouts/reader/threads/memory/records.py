@@ -158,17 +158,3 @@ class LoadedRegister(DataBytes):
 
     load: MatrixLoad | None = None
     number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The least and the greatest number that a comparison compared with one."""
-
-    least: int
-    greatest: int
-
-    def join(self, other: Compared | None) -> Compared:
-        """Return what both compared."""
-        if other is None:
-            return self
-        return Compared(min(self.least, other.least), max(self.greatest, other.greatest))

@@ -1,6 +1,4 @@
-"""What a run notes: stores to shared memory that conflict, of two threads in the same bytes, over unread bytes, or not
-aligned, and comparisons.
-"""
+"""Stores to shared memory that conflict: of two threads in the same bytes, over unread bytes, or not aligned."""
 
 from __future__ import annotations
 
@@ -8,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.threads.language.numbers import ThreadNumber
-from lanescope.reader.threads.memory.records import Compared
 from lanescope.reader.threads.memory.shared_order import SharedOrder
 from lanescope.reader.threads.memory.storage import SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
@@ -17,7 +13,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
-LEAST_SIZE = 128  # of a matrix, in a run with known sizes
 _MOST_CLASHES = 8
 _MOST_LOST = 64  # bytes of one store that are compared with what was there
 
@@ -78,17 +73,3 @@ def _find_origin(run: KernelRunner, data: DataBytes, thread: int, byte: int) -> 
     terms = {n: int(spread_coefficient(c, run.threads)[lane]) for n, c in record.offset.terms.items()}
     terms[()] = terms.get((), 0) + at
     return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
-
-
-def note_comparison(
-    run: KernelRunner, span: Span, left: ThreadNumber, right: ThreadNumber, result: ThreadNumber | None
-) -> None:
-    """Record what a comparison compares if that is open, or if sizes are known and it is with a large number."""
-    if result is None:
-        run.limits[span] = left, right
-    elif run.sizes is not None and run.mask.any():
-        for value, size in ((left, right.known or 0), (right, left.known or 0)):
-            if size >= LEAST_SIZE and value.const is not None:
-                compared = spread_coefficient(value.const, run.threads)[run.mask]
-                seen = Compared(int(compared.min()), int(compared.max()))
-                run.compared[span, size] = seen.join(run.compared.get((span, size)))

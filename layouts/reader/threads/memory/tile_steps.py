@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lanescope.reader.threads.barriers.barrier_trace import GROUPS
+from lanescope.reader.threads.barriers.barrier_trace import find_group_step
 from lanescope.reader.threads.memory.storage import Ints, Mask
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TileSteps:
 
     def follow_group(self, code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
         """Follow a commit of or a wait for a group of wgmma, if an instruction is one."""
-        kind = GROUPS.get(opcode.partition(".sync")[0], "")
+        kind = find_group_step(opcode)
         if kind:
             left = code.get_value(operands[0]) if kind == "wait" else None
             at = code.run.find_own_place(code.run.get_call(code.assembly.span))
