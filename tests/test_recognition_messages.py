@@ -128,6 +128,20 @@ def test_a_print_of_an_im2col_map_has_its_channels_for_a_box() -> None:
     assert "a swizzle of 128B allows at most 128" in text_meanings.read_text(text.format(channels=128)).notices[0]
 
 
+@for_each(
+    ("text", "box"),
+    [
+        ("boxDim = {64, 128}, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_DATA_TYPE_FLOAT16", [64, 128]),
+        ("uint32_t boxDim[2] = {64, 128}, CU_TENSOR_MAP_SWIZZLE_128B, format 6", [64, 128]),
+        ("boxDim{64, BM}, swizzle 3, dataType = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16", [64, None]),
+    ],
+)
+def test_enumerators_and_arrays_of_a_call_are_read_as_its_map(text: str, box: list[int | None]) -> None:
+    told = text_meanings.read_text(text)
+    assert (told.kind, told.facts["box"]) == ("tensor_map", box), told
+    assert (told.facts["swizzle"], told.facts["element_bits"]) == ("128B", 16)
+
+
 def test_a_program_that_names_such_fields_prints_no_map() -> None:
     for text in (
         "// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",

@@ -28,21 +28,21 @@ from lanescope.reader.code.naming.header_names import SWIZZLE_NAMES
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared import tma
-from lanescope.shared.map_enums import MAP_TYPES
+from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES
 
 MOST_MAPS = 24
 LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field; of its line
 MAP_ALIGNED, ADDRESS_ALIGNED = 64, 16  # alignment in bytes of cuTensorMapEncodeTiled's tensorMap and globalAddress
 _NAMES = {  # field → pattern of its names in prints
     "map": r"(?:tma|tensormap)[ _]?desc(?:riptor)?[ _]?addr(?:ess)?|tma_map|tensor_?map",
-    "type": r"(?:tma_?)?format|cu_dtype|tensor_?data_?type",
+    "type": r"(?:tma_?)?format|cu_dtype|(?:tensor_?)?data_?type",
     "rank": r"(?:tma_|t_)?dim|tensor[ _]?rank|rank",
     "address": r"gmem(?:_addr(?:ess)?)?|global_?addr(?:ess)?|pointer",
     "dims": r"global_?dims?|global(?: prob)?[ _]shape|gmem(?:_prob)?_shape|global memory|shape",
     "strides": r"global_?strides?|global prob stride|gmem(?:_prob)?_stride|outer stride|stride",
     "channels": r"(?:smem_)?box_channels?|channels_?per_?pixel",  # of im2col, which has no box
     "pixels": r"(?:smem_)?box_pixels?|pixels_?per_?column",
-    "box": r"box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory|tile_?shapes?",
+    "box": r"box(?=[ \t]*[=:]?[ \t]*[\[({])|box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory|tile_?shapes?",
     "steps": r"element_?strides?|smem(?: |_)(?:box[ _])?stride|tile_?strides?",
     "interleave": r"(?:tma[ _]?)?interleave",
     "swizzle": r"(?:smem[ _]|tma[ _])?swizzle(?:[ _]?(?:type|mode|kind))?",
@@ -51,15 +51,18 @@ _NAMES = {  # field → pattern of its names in prints
 }
 _FIELD = re.compile(
     rf"(?<![\w.])(?:{'|'.join(f'(?P<{name}>{spelled})' for name, spelled in _NAMES.items())})"
-    r"(?:[ \t]*[:=][ \t]*|[ \t]+)"
+    r"(?:\[\d*\](?=[ \t]*=))?(?:[ \t]*[:=][ \t]*|[ \t]+|(?=[\[({]))"
     r"(?:(?P<pointer>0x[0-9a-f]+|\d{13,})(?=[\s,;]|$)[ \t]*)?"
-    r"(?:[\[({]?[ \t]*(?P<numbers>-?\d+(?:(?:[ \t]*,[ \t]*|[ \t]+)-?\d+)*)|(?P<word>CU_TENSOR_MAP_\w+))?",
+    r"(?:[\[({](?P<list>[^\[\](){}\n]*)[\])}]"
+    r"|[\[({]?[ \t]*(?P<numbers>-?\d+(?:(?:[ \t]*,[ \t]*|[ \t]+)-?\d+)*)|(?P<word>CU_TENSOR_MAP_\w+))?"
+    r"|\bCU_TENSOR_MAP_(?P<which>SWIZZLE|DATA_TYPE|INTERLEAVE)_\w+",
     re.I,
 )
+_ENUM_FIELDS = {"SWIZZLE": "swizzle", "DATA_TYPE": "type", "INTERLEAVE": "interleave"}
 _IN_ELEMENTS = re.compile(r"making\b[^\n]{0,20}tma desc[^\n]*outer stride[^\n]*swizzle: \d+(?: \(base: \d+\))?,", re.I)
 _IN_BYTES = re.compile(r"making\b[^\n]{0,20}tma desc", re.I)
 _LOOKS = re.compile(
-    r"box_?(?:dim|shape|channel)|channels_?per|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc",
+    r"box_?(?:dim|shape|channel|[ \t]*[=:]?[ \t]*[\[({])|channels_?per|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc",
     re.I,
 )
 _CODE = re.compile(  # a line of code around a number, or a comment
@@ -71,16 +74,27 @@ _CODE = re.compile(  # a line of code around a number, or a comment
 
 @dataclass(slots=True)
 class _PrintedFields:
-    """The fields of a print: numbers or the name of a constant, and pointers printed instead of arrays."""
+    """The fields of a print: numbers or the name of a constant, and pointers printed instead of arrays.
+
+    names: items of lists that are not numbers, by their place in the list (box[1] → BM).
+    """
 
     start: int
     end: int
-    numbers: dict[str, list[int]] = field(default_factory=dict)
+    numbers: dict[str, list[int | None]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     pointers: dict[str, int] = field(default_factory=dict)
 
     def has_field(self, name: str) -> bool:
         return name in self.numbers or name in self.words or name in self.pointers
+
+    def add_list(self, name: str, printed: str) -> None:
+        """Add the items of a list; those that are no integers as names."""
+        items = [item.strip() for item in re.split(r"," if "," in printed else r"\s+", printed.strip())]
+        numbers = [re.fullmatch(r"(-?\d+)[uUlL]*", item) for item in items]
+        self.numbers[name] = [int(number[1]) if number else None for number in numbers]
+        self.names |= {f"{name}[{n}]": items[n] for n, number in enumerate(numbers) if number is None}
 
     def get_first(self, name: str) -> int | None:
         return self.numbers[name][0] if self.numbers.get(name) else None
@@ -111,18 +125,23 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
     """Yield each print of a text; a repeated field begins the next print."""
     at: _PrintedFields | None = None
     for match in _FIELD.finditer(text):
-        name = match.lastgroup if match.lastgroup in _NAMES else next(key for key in _NAMES if match[key] is not None)
-        if not (match["pointer"] or match["numbers"] or match["word"]):
+        name = _ENUM_FIELDS[match["which"].upper()] if match["which"] else next(key for key in _NAMES if match[key])
+        word = match[0] if match["which"] else match["word"]
+        if not (match["pointer"] or match["list"] or match["numbers"] or word):
             continue
+        if at is not None and match["which"] and text[at.end : match.start()].strip() == "(":
+            continue  # of the number before it: 6 (CU_TENSOR_MAP_DATA_TYPE_FLOAT16)
         if at is None or at.has_field(name):
             if at is not None:
                 yield at
             at = _PrintedFields(match.start(), match.end())
         at.end = match.end()
-        if match["numbers"]:
+        if word:
+            at.words[name] = word
+        elif match["list"]:
+            at.add_list(name, match["list"])
+        elif match["numbers"]:
             at.numbers[name] = [int(digits) for digits in re.findall(r"-?\d+", match["numbers"])]
-        elif match["word"]:
-            at.words[name] = match["word"]
         if match["pointer"]:
             at.pointers[name] = int(match["pointer"], 0)
     if at is not None:
@@ -130,10 +149,11 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
 
 
 def _is_complete_map(fields: _PrintedFields) -> bool:
-    """Return whether fields belong to a map: a box, and two more that a tile would not have."""
-    return (fields.has_field("box") or fields.has_field("channels")) and sum(
-        map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))
-    ) >= 2
+    """Return whether fields belong to a map: a box, and an enumerator of CUDA or two more that a tile would not have."""
+    return (fields.has_field("box") or fields.has_field("channels")) and (
+        any(word.upper().startswith("CU_TENSOR_MAP_SWIZZLE") for word in fields.words.values())
+        or sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
+    )
 
 
 def _is_code_line(fields: _PrintedFields, text: str) -> bool:
@@ -171,7 +191,7 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
     problems = (
         _find_im2col_rules(parts)
         if fields.has_field("channels")
-        else find_broken_rules(parts, fields.get_first("interleave"), steps)
+        else find_broken_rules(parts, _parse_interleave(fields), steps)
     )
     problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(fields))]
     return parts.make_tensor_map(problems)
@@ -200,6 +220,7 @@ def _parse_sizes(fields: _PrintedFields, name: str, rank: int, reader: ArgumentR
     """Return the size of each dimension; None for all if an address is printed instead."""
     sizes = fields.numbers.get(name)
     if sizes is not None:
+        reader.symbols |= {item: text for item, text in fields.names.items() if item.startswith(f"{name}[")}
         return tuple(sizes[:rank] if rank else sizes)
     if name in fields.pointers:
         reader.symbols[name] = f"the array at {fields.pointers[name]:#x}"
@@ -216,6 +237,11 @@ def _parse_strides(
     if len(strides) >= rank and bits and strides[0] in (bits // 8, 1):
         strides = strides[1:]
     return tuple(strides[: rank - 1])
+
+
+def _parse_interleave(fields: _PrintedFields) -> int | None:
+    name = fields.words.get("interleave", "").upper().removeprefix("CU_TENSOR_MAP_INTERLEAVE_").replace("NONE", "none")
+    return INTERLEAVES.index(name) if name in INTERLEAVES else fields.get_first("interleave")
 
 
 def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
