@@ -14,6 +14,7 @@ from lanescope.names import forms
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader.grammars import pasted_text
 from lanescope.reader.instructions.misspelt_opcodes import is_opcode
+from lanescope.reader.instructions.opcode_words import explain_words, find_extra_words
 from lanescope.shared.banks import ACCESSES
 
 LONGEST = 4096  # characters of a text that are searched
@@ -49,6 +50,21 @@ def read_opcodes(text: str) -> Reading | None:
     return question_readings.build_unknown(
         text, "Not covered", [*notices, known_names.OUTSIDE], page_meanings.find_sharing(text)
     )
+
+
+def refuse_opcode(text: str) -> Reading | None:
+    """Refuse a text whose only opcode PTX does not have; None for any other text.
+
+    A name without operands may be the beginning of an opcode: what it lacks is not an error.
+    """
+    cleaned = pasted_text.clean_text(text[:LONGEST])
+    found = list(islice(_STATEMENT.finditer(cleaned), 2))
+    if len(found) != 1 or any(word in text for word in KERNEL_WORDS):
+        return None
+    opcode = found[0]["opcode"]
+    has_operands = cleaned[found[0].end("opcode") :].lstrip(" \t").startswith(("[", "{", "%"))
+    reason = explain_words(opcode) if has_operands or find_extra_words(opcode) else ""
+    return question_readings.build_unknown(text, "No such instruction", [reason]) if reason else None
 
 
 def _find_shared_access(text: str) -> str:

@@ -99,6 +99,8 @@ def read_text(text: str) -> Reading:
         return reading
     if (reading := wildcards.read_pattern(text) or expressions.read_expression(text)) is not None:
         return reading
+    if (reading := opcode_readings.refuse_opcode(text)) is not None:
+        return reading
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading

@@ -42,7 +42,8 @@ _NAMES = {  # field → pattern of its names in prints
     "strides": r"global_?strides?|global prob stride|gmem(?:_prob)?_stride|outer stride|stride",
     "channels": r"(?:smem_)?box_channels?|channels_?per_?pixel",  # of im2col, which has no box
     "pixels": r"(?:smem_)?box_pixels?|pixels_?per_?column",
-    "box": r"box(?=[ \t]*[=:]?[ \t]*[\[({])|box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory|tile_?shapes?",
+    "box": r"box(?=[ \t]*[=:]?[ \t]*[\[({])|box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory"
+    r"|tile_?shapes?",
     "steps": r"element_?strides?|smem(?: |_)(?:box[ _])?stride|tile_?strides?",
     "interleave": r"(?:tma[ _]?)?interleave",
     "swizzle": r"(?:smem[ _]|tma[ _])?swizzle(?:[ _]?(?:type|mode|kind))?",
@@ -62,7 +63,8 @@ _ENUM_FIELDS = {"SWIZZLE": "swizzle", "DATA_TYPE": "type", "INTERLEAVE": "interl
 _IN_ELEMENTS = re.compile(r"making\b[^\n]{0,20}tma desc[^\n]*outer stride[^\n]*swizzle: \d+(?: \(base: \d+\))?,", re.I)
 _IN_BYTES = re.compile(r"making\b[^\n]{0,20}tma desc", re.I)
 _LOOKS = re.compile(
-    r"box_?(?:dim|shape|channel|[ \t]*[=:]?[ \t]*[\[({])|channels_?per|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc",
+    r"box_?(?:dim|shape|channel|[ \t]*[=:]?[ \t]*[\[({])|channels_?per|smem(?: |_)(?:box[ _])?shape|tile_?shapes"
+    r"|making\b[^\n]{0,20}tma desc",
     re.I,
 )
 _CODE = re.compile(  # a line of code around a number, or a comment
@@ -149,7 +151,7 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
 
 
 def _is_complete_map(fields: _PrintedFields) -> bool:
-    """Return whether fields belong to a map: a box, and an enumerator of CUDA or two more that a tile would not have."""
+    """Return whether fields belong to a map: a box, and an enumerator of a swizzle or two more that a tile has not."""
     return (fields.has_field("box") or fields.has_field("channels")) and (
         any(word.upper().startswith("CU_TENSOR_MAP_SWIZZLE") for word in fields.words.values())
         or sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2

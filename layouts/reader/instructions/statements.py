@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from lanescope.cxx.source_text import COMMENT, blank, blank_matches
+from lanescope.cxx.source_text import blank, blank_matches
 from lanescope.ptx import catalog, short_names, statement
 from lanescope.ptx.instruction import Instruction
 
 MOST = 512  # statements per text
 MOST_OPERANDS = 8192  # characters of a statement's operands
 _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
+_PTX_COMMENT = re.compile(r'//[^\n"]*|/\*.*?\*/', re.S)  # inside a literal, whose end also ends it
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
 _OPERAND = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?!\.+$)[-!%\w$.|\[\]]+")
@@ -121,7 +122,7 @@ def join_code(text: str) -> tuple[str, Callable[[int], int]]:
     """Join adjacent string literals as join_literals does, without the comments of the text and of its PTX."""
     code = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else blank(match[0]), text)
     joined, places = join_literals(code)
-    return blank_matches(COMMENT, joined), places
+    return blank_matches(_PTX_COMMENT, joined), places
 
 
 def join_literals(text: str) -> tuple[str, Callable[[int], int]]:

@@ -15,10 +15,12 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.instructions.misspelt_opcodes import correct_opcode, explain_misspelling
+from lanescope.reader.instructions.opcode_words import explain_words
 from lanescope.reader.instructions.statements import join_code
 
 MOST = 32  # reported per text: each is compared with all instructions
 _ASM = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__|inline|goto)\b\s*)*\(")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\[ \t\r]*\n|[^\n])*", re.M)
 _TEMPLATE = re.compile(r"""(?:[^":()]|"(?:\\.|[^"\\])*"|\([^()]*\))*+""")
 _BEGIN = r"""(?:^|[;{}\n]|\(\s*R?"\(?|@!?%{0,2}\w+\s)\s*"""
 _OPCODE = re.compile(rf"{_BEGIN}(?P<opcode>(?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w.:]*\w)(?=\s+[{{\[%])", re.M)
@@ -62,8 +64,13 @@ def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
                 judged.add(match.start("opcode"))
                 yield UnknownInstruction(message, _find_span(match, places))
         for match in _STATEMENT.finditer(joined, first, past):
-            if match.start("opcode") not in judged and (message := explain_misspelling(match["opcode"])):
+            if match.start("opcode") not in judged and (message := explain_wrong_words(match["opcode"])):
                 yield UnknownInstruction(message, _find_span(match, places), correct_opcode(match["opcode"]))
+
+
+def explain_wrong_words(opcode: str) -> str:
+    """Return which words of an opcode are misspelt, not allowed, or missing; "" if none is known to be."""
+    return explain_misspelling(opcode) or explain_words(opcode)
 
 
 def _find_span(match: re.Match[str], places: Callable[[int], int]) -> tuple[int, int]:
@@ -80,8 +87,13 @@ def list_templates(text: str) -> Iterator[tuple[str, tuple[int, int], Callable[[
 
 
 def _list_spans(joined: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the templates of asm statements, with the parenthesis before them."""
+    """Yield the spans of the templates of asm statements, with the parenthesis before them; not of macros that the
+    text does not use, which nvcc does not compile.
+    """
+    unused = [macro.span() for macro in _MACRO.finditer(joined) if len(re.findall(rf"\b{macro[1]}\b", joined)) == 1]
     for statement in _ASM.finditer(joined):
+        if any(first <= statement.start() < past for first, past in unused):
+            continue
         if template := _TEMPLATE.match(joined, statement.end()):
             yield statement.end() - 1, template.end()
 

@@ -14,6 +14,7 @@ from lanescope.ptx.async_copy import explain_copy_size
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.instructions import statements
 from lanescope.reader.instructions.illegal_fragments import find_illegal_fragments
+from lanescope.reader.instructions.opcode_words import explain_coordinates
 from lanescope.reader.instructions.unknown_instructions import (
     explain_unknown,
     find_unknown_instructions,
@@ -27,6 +28,10 @@ _NUMBER = re.compile(r"0[xX][\da-fA-F]+|\d+")
 _COPY = re.compile(
     r"\b(?P<opcode>cp\.async\.c[ag]\.shared(?:::\w+)?\.global[\w.:]*)\s+\[[^\]]*\]\s*,\s*\[[^\]]*\]\s*,\s*"
     rf"(?P<size>%\w+|%\[\w+\]|{_NUMBER.pattern})\s*(?=[,;])"
+)
+_COORDINATES = re.compile(
+    r"\b(?P<opcode>cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\.[1-5]d\.[\w.:]*)\s+(?:\[[^\[\]]*\]\s*,\s*)?"
+    r"\[[^\[\]{}]*,\s*(?P<coordinates>\{[^{}]*\})\s*\]"
 )
 _FILLED = re.compile(r"(?<![\w.])(?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w.:]*%\d[\w.:%]*(?=\s+[{\[%])")
 _OPERAND = re.compile(r'"(?P<kind>[=+&]*[a-zA-Z])"\s*(?P<open>\()')
@@ -46,7 +51,11 @@ def list_refused(text: str, runs: Iterable[AsmRun]) -> list[CheckFinding]:
 
 def find_refused_asm(text: str, runs: Iterable[AsmRun]) -> list[tuple[str, Span]]:
     """Find the asm statements of a text that ptxas refuses for the value of an operand, each place once."""
-    found = [*_find_written_sizes(text), *(one for run in runs if not run.part for one in _check_run(run))]
+    found = [
+        *_find_written_sizes(text),
+        *_find_coordinates(text),
+        *(one for run in runs if not run.part for one in _check_run(run)),
+    ]
     return list({span: (message, span) for message, span in reversed(found)}.values())
 
 
@@ -60,6 +69,16 @@ def _find_written_sizes(text: str) -> Iterator[tuple[str, Span]]:
                 number, at = _find_written_operand(text, places(template[1] - 1) + 1, number[1:])
             if _NUMBER.fullmatch(number) and (message := explain_copy_size(match["opcode"], int(number, 0))):
                 yield message, at
+
+
+def _find_coordinates(text: str) -> Iterator[tuple[str, Span]]:
+    """Yield the copies of a tensor with more or fewer coordinates than dimensions."""
+    for code, template, places in list_templates(text):
+        for match in _COORDINATES.finditer(code, *template):
+            count = match["coordinates"].count(",") + 1
+            if '"' not in match["coordinates"] and (message := explain_coordinates(match["opcode"], count)):
+                first, past = match.span("coordinates")
+                yield message, (places(first), places(past - 1) + 1)
 
 
 def _find_written_operand(text: str, at: int, number: str) -> tuple[str, Span]:

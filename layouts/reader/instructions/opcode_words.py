@@ -1,0 +1,103 @@
+"""Explain which words an opcode of PTX has too many, and which it lacks: asynchronous copies, mbarriers, tcgen05."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import product
+
+from lanescope.inputs import join_words
+from lanescope.ptx.table.async_syntax import FORMS
+
+_SCOPES = ("cta", "cluster")  # ptxas ignores them in copies
+GATHERED = 5  # coordinates of tile::gather4 and tile::scatter4: a column and four rows
+_TENSOR = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\.(?P<rank>[1-5])d(?![\w:])")
+_GROUP = re.compile(r"[{\[]([^}\]]*)[}\]]|(\S+)")
+
+
+def explain_words(opcode: str) -> str:
+    """Return why PTX has no such opcode: a word that is not allowed or missing; "" if it does, or for other families.
+
+    >>> explain_words("mbarrier.init.shared::cta.b32")
+    "PTX has no 'mbarrier.init.shared::cta.b32': '.b32' is not allowed, '.b64' is missing."
+    >>> explain_words("tcgen05.alloc.cta_group::1.sync.aligned.b32")
+    ''
+    """
+    given, nearest, forms = _compare_forms(opcode)
+    extra, missing = find_extra_words(opcode), [word for word in nearest if word not in given]
+    if not (extra or missing):
+        return ""
+    known = set().union(*forms)
+    said = [f"'.{word}' is not allowed" + (" beside the others" if word in known else "") for word in extra]
+    instead = sorted({word for words in forms for word in words if _differ_by(words, nearest, word, missing)})
+    if len(missing) == 1 and len(instead) > 1:
+        said.append(f"{_quote_words(instead, 'or')} is missing")
+    elif missing:
+        said.append(f"{_quote_words(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
+    return f"PTX has no '{opcode}': {', '.join(said)}."
+
+
+def find_extra_words(opcode: str) -> list[str]:
+    """Return the words of an opcode that the nearest opcode of PTX does not have, or that are there twice."""
+    given, nearest, forms = _compare_forms(opcode)
+    wrong = {word for word in given if word not in nearest or given.count(word) > 1}
+    return sorted(wrong, key=given.index) if forms else []
+
+
+def _compare_forms(opcode: str) -> tuple[list[str], tuple[str, ...], frozenset[tuple[str, ...]]]:
+    """Return an opcode's words after its family's name, those of the nearest form, and all forms of the family."""
+    head, forms = _find_forms(opcode)
+    words = opcode.removeprefix(head).split(".")[1:]
+    given = [word for word in words if not (head.startswith("cp.") and word in _SCOPES)]
+    nearest = max(forms, key=lambda form: (len(set(form) & set(given)), -len(form), form), default=())
+    return given, nearest, forms
+
+
+def _quote_words(words: list[str], last: str) -> str:
+    return join_words([f"'.{word}'" for word in words], last)
+
+
+def _differ_by(words: tuple[str, ...], nearest: tuple[str, ...], word: str, missing: list[str]) -> bool:
+    """Return whether a form is the nearest one with another word in place of the missing one."""
+    return (
+        len(missing) == 1
+        and word in {*missing, *(set(words) - set(nearest))}
+        and {*words} - {word} == {*nearest} - {*missing}
+    )
+
+
+def _find_forms(opcode: str) -> tuple[str, frozenset[tuple[str, ...]]]:
+    """Return (first words, the sorted other words of each form) of the family with the longest name that begins it."""
+    heads = [head for head in _list_forms() if f"{opcode}.".startswith(f"{head}.")]
+    head = max(heads, key=len, default="")
+    return head, _list_forms().get(head, frozenset())
+
+
+@lru_cache(maxsize=1)
+def _list_forms() -> dict[str, frozenset[tuple[str, ...]]]:
+    forms: dict[str, frozenset[tuple[str, ...]]] = {}
+    for line in FORMS.strip().splitlines():
+        head, *_ = line.split()
+        places = [_list_choices(match) for match in _GROUP.finditer(line[len(head) :])]
+        written = frozenset(tuple(sorted(word for part in words for word in part)) for words in product(*places))
+        forms[head] = forms.get(head, frozenset()) | written
+    return forms
+
+
+def _list_choices(match: re.Match[str]) -> list[tuple[str, ...]]:
+    """Return the words that may be at one place of a form, () if none has to be."""
+    choices = [tuple(choice.split(".")) for choice in (match[1] or match[2]).split("|")]
+    return [*choices, *([()] if match[0].startswith("[") else [])]
+
+
+def explain_coordinates(opcode: str, count: int) -> str:
+    """Return why a copy of a tensor has another number of coordinates; "" if it has this one.
+
+    >>> explain_coordinates("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", 2)
+    'ptxas refuses 2 coordinates: cp.async.bulk.tensor.3d has 3.'
+    """
+    match = _TENSOR.match(opcode)
+    if match is None:
+        return ""
+    expected = GATHERED if re.search(r"tile::(?:gather|scatter)4\b", opcode) else int(match["rank"])
+    return "" if count == expected else f"ptxas refuses {count} coordinates: {match[0]} has {expected}."
