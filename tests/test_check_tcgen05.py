@@ -66,6 +66,14 @@ def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, l
     assert line in found.get(code, ""), found
 
 
+@for_each("old", ["1ull << 46", "2ull << 61"])
+def test_every_descriptor_has_the_version_of_its_format(old: str) -> None:
+    """It is judged by the instruction that takes it, also if nothing else of the read is known."""
+    text = plant(old, "1ull << 45").replace("constexpr uint32_t idesc =", "uint32_t idesc = open |")
+    found = [("version_wrong", "d |= 1ull << 45;")] if "46" in old else []
+    assert [one for one in list_findings(text) if one[0] == "version_wrong"] == found
+
+
 @for_each(
     ("old", "new"),
     [

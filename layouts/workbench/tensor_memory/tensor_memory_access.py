@@ -1,5 +1,5 @@
 """Find tcgen05.ld of lanes and columns that are not those of the accumulator, deallocations of other columns than were
-allocated, and instructions with different CTA groups.
+allocated, descriptors of another version, and instructions with different CTA groups.
 
 Rules: PTX ISA 9.1, 9.7.16.2.3 (access by warps), 9.7.16.7.1 (alloc and dealloc), 9.7.16.8.1 (tcgen05.ld); all tcgen05
 instructions of a kernel have the same `.cta_group`.
@@ -12,9 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from lanescope.ptx.table.descriptors import TCGEN05, VERSION
 from lanescope.ptx.table.tmem import COLUMNS, LANES
-from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.findings import Pitfall, find_origins
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.repair.blamed_terms import find_loop_step
+from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_places import narrow_operand
 from lanescope.workbench.tensor_memory.tensor_steps import (
     WARP,
@@ -36,6 +39,8 @@ TITLES = {
 _SHAPE = re.compile(r"\.(32x32b|16x64b|16x128b|16x256b|16x32bx2)\.x(\d+)")
 # of .x1: PTX ISA 9.1, figures of 9.7.16.2.3.1
 _COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}
+_MODE = TCGEN05.get_field(TCGEN05.coded).low, TCGEN05.get_field(TCGEN05.coded).high
+_VERSION = TCGEN05.constants[VERSION.name]
 _LANE = 1 << 16  # in an address of tensor memory
 _QUARTER = 4  # warps of a warpgroup, which share the lanes
 _WARP = r".*(?i:warp|wid|lane).*"  # names of what an address takes its lane from
@@ -51,6 +56,7 @@ def find_access_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
         yield from _check_columns(kernel)
     yield from _check_freed(kernel)
     yield from _check_groups(kernel)
+    yield from _check_versions(kernel)
 
 
 # lanes ----------------------------------------------------------------------------------------------------------------
@@ -229,3 +235,28 @@ def _make_group_pitfall(kernel: TensorKernel, step: TensorStep, group: str, righ
     )
     written = kernel.text.code.text.find(f"cta_group::{group}", *step.span)
     return Pitfall("tcgen05_cta_group", message, (written, written + 12) if written >= 0 else step.at)
+
+
+def _check_versions(kernel: TensorKernel) -> Iterator[Pitfall]:
+    """Yield matrix descriptors that lack the version of their format: PTX ISA 9.1, 9.7.16.4.1."""
+    for step in kernel.list_steps("mma", "cp"):
+        for number in (1, 2) if step.kind == "mma" else (1,):
+            value = step.find_integer(number)
+            if value is None or step.operands[number].strip().startswith("["):
+                continue
+            known = not any(piece.mask & VERSION.mask << VERSION.low for piece in value.pieces)
+            version = VERSION.get(value.const)
+            if not known or version == _VERSION:
+                continue
+            message = (
+                f"The version in bits {VERSION.low}–{VERSION.high} of this descriptor of tcgen05.{step.kind} is"
+                f" {version}; it is {_VERSION} in every one."
+            )
+            yield Pitfall("version_wrong", message, _find_version(value) or step.find_source(number))
+
+
+def _find_version(value: SymbolicInt) -> Span | None:
+    """Return where the version of a descriptor is set, or a bit beside it, or its swizzle mode; None if none is."""
+    beside = (VERSION.low - 1, VERSION.high + 1, VERSION.high + 2)
+    places = ((VERSION.low, VERSION.high), *((bit, bit) for bit in beside if value.const >> bit & 1), _MODE)
+    return next((span for low, high in places for span in find_origins(value, low, high)), None)

@@ -11,7 +11,7 @@ from itertools import chain
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.running.run_records import Arms, Fork, SkippedCode
-from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.instructions.statements import list_operands
 from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText, find_own_place
 from lanescope.workbench.kernels.running_groups import (
@@ -76,9 +76,13 @@ class TensorStep:
 
     def find_value(self, number: int) -> LinearExpression | None:
         """Return the value of an operand; None if it is open."""
-        argument = self.operands[number].strip("[] ") if number < len(self.operands) else ""
-        value = find_operand_argument(self.run, argument, 0)[0] if isinstance(self.run, AsmRun) else None
+        value = self.find_integer(number)
         return None if value is None else value.make_linear()
+
+    def find_integer(self, number: int) -> SymbolicInt | None:
+        """Return the value of an operand by its bits; None if it is open."""
+        argument = self.operands[number].strip("[] ") if number < len(self.operands) else ""
+        return find_operand_argument(self.run, argument, 0)[0] if isinstance(self.run, AsmRun) else None
 
     def find_number(self, number: int) -> int | None:
         """Return the value of an operand that is one number; None otherwise."""
