@@ -123,7 +123,7 @@ def _sum_bytes(masks: tuple[int, int], expected: int) -> BarrierBytes:
         for to in (to for to in range(2) if mask >> to & 1):
             block.note_boxes(one, np.array([to << RANK_BIT]), box, (5, 6))
         blocks.append(block)
-    return join_bytes(blocks, lambda names: 8)
+    return join_bytes(blocks, lambda names: frozenset((8,)))
 
 
 @for_each(
@@ -141,6 +141,20 @@ def test_bytes_that_differ_between_blocks_are_due_to_the_mask(
     sums = _sum_bytes(masks, expected)
     assert sums.find_difference() == difference
     assert difference is None or sums.find_wrong_mask() == mask
+
+
+@for_each(
+    ("expected", "sizes", "differs"), [(8, (8, 16), False), (16, (16, 8), False), (12, (8, 16), True), (12, (), False)]
+)
+def test_bytes_differ_only_if_they_do_for_every_size_that_a_box_may_have(
+    expected: int, sizes: tuple[int, ...], differs: bool
+) -> None:
+    """A kernel that is launched with several maps has boxes of several sizes."""
+    block, one, place = BarrierBytes(), np.ones(1, np.bool_), np.array([64])
+    block.note_expected(one, place, np.array([expected]), (1, 2))
+    block.note_boxes(one, place, BoxCopy(frozenset(("a",)), 0, 0), (5, 6))
+    for _ in range(2):  # the sums may be made again
+        assert (join_bytes([block], lambda names: frozenset(sizes)).find_difference() is not None) == differs
 
 
 # schedules -----------------------------------------------------------------------------------------------------------

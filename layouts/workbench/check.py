@@ -316,7 +316,7 @@ def _check_barriers(
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], []
     given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
-    found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).count_bytes)
+    found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).list_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(make_finding, found)), []
     origins = check_origins(text, given, launches)

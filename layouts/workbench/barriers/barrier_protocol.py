@@ -68,17 +68,17 @@ SMALL = 384, 128  # if the others take too long
 _OTHERS = {LARGE: (1024, 128), PERSISTENT: (512, 4), SMALL: (512, 128)}
 _ELEMENTS = (1, 4, 8)  # bytes that those of an open type may have, instead of 2
 _MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
-CountBytes = Callable[[str, frozenset[str]], int | None]
+ListBytes = Callable[[str, frozenset[str]], frozenset[int]]
 
 
 def find_protocol_mistakes(
     text: str,
     macros: Mapping[str, str],
     recorded: Sequence[KernelLaunchRecord] = (),
-    count_bytes: CountBytes | None = None,
+    list_bytes: ListBytes | None = None,
 ) -> list[Pitfall]:
     """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; else doubts about
-    kernels that are not simulated. count_bytes: those of a box of a kernel's map with some names.
+    kernels that are not simulated. list_bytes: those that a box of a kernel's map with some names may have.
     """
     if not _MBARRIER.search(text) or not is_kernel_head(text):
         return []
@@ -89,14 +89,14 @@ def find_protocol_mistakes(
             branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
             if len(branches) != 1:
                 return []
-            found = _judge_runs(branches[0], count_bytes)
+            found = _judge_runs(branches[0], list_bytes)
             if found:
                 other = (text, macros, recorded, BARRIERS, _OTHERS[size])
-                found = _keep_repeated(found, run_kernels(*other), count_bytes)
+                found = _keep_repeated(found, run_kernels(*other), list_bytes)
                 depends = any(one.code == "expect_tx_bytes" for one in found)
                 for element in _ELEMENTS if depends else ():
-                    if _may_have(branches[0], element, count_bytes):
-                        found = _keep_repeated(found, run_kernels(*other, element=element), count_bytes)
+                    if _may_have(branches[0], element, list_bytes):
+                        found = _keep_repeated(found, run_kernels(*other, element=element), list_bytes)
                 return found
             open_ = list(filter(_is_of_open_cluster, branches[0]))
             long = list(filter(_is_long, branches[0]))
@@ -122,17 +122,17 @@ def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Se
 
 
 def _keep_repeated(
-    found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]], count_bytes: CountBytes | None
+    found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]], list_bytes: ListBytes | None
 ) -> list[Pitfall]:
     """Keep the mistakes that other runs show, too."""
-    other = [one for runs in branches for one in _judge_runs(runs, count_bytes)]
+    other = [one for runs in branches for one in _judge_runs(runs, list_bytes)]
     same = [one for one in found if one.code != SLICES_LEFT or one.message in {of.message for of in other}]
     return keep_common([same, other])
 
 
-def _may_have(runs: Iterable[KernelRun], element: int, count_bytes: CountBytes | None) -> bool:
+def _may_have(runs: Iterable[KernelRun], element: int, list_bytes: ListBytes | None) -> bool:
     """Return whether the bytes that an mbarrier expects may be a number for elements of this size."""
-    sums = [_sum_bytes(run, traces, count_bytes) for run in runs if (traces := _list_traces(run))]
+    sums = [_sum_bytes(run, traces, list_bytes) for run in runs if (traces := _list_traces(run))]
     differences = filter(None, (one.find_difference() for one in sums))
     return any(2 * expected == element * copied for _, expected, copied in differences)
 
@@ -157,12 +157,12 @@ def _is_of_open_cluster(run: KernelRun) -> bool:
     return run.runner.barriers is not None and run.runner.barriers.of_cluster
 
 
-def _judge_runs(runs: Sequence[KernelRun], count_bytes: CountBytes | None) -> list[Pitfall]:
-    found = (_judge_run(run, count_bytes) for run in runs)
+def _judge_runs(runs: Sequence[KernelRun], list_bytes: ListBytes | None) -> list[Pitfall]:
+    found = (_judge_run(run, list_bytes) for run in runs)
     return list({(one.code, one.span): one for one in filter(None, found)}.values())
 
 
-def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None:
+def _judge_run(run: KernelRun, list_bytes: ListBytes | None) -> Pitfall | None:
     traces = _list_traces(run)
     if not run.complete or len(traces) < len(run.runners):
         return None
@@ -176,7 +176,7 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
         return early or find_uninitialized(events, name)
     if not all(one.turn_counts.are_alike for one in run.runners):
         return find_unsynchronized_use(events, name, runner.text) if len(traces) == 1 else None
-    sums = _sum_bytes(run, traces, count_bytes)
+    sums = _sum_bytes(run, traces, list_bytes)
     mistake = _find_mistake(
         ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name, runner.text)
     )
@@ -184,9 +184,9 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     return mistake or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text)
 
 
-def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], count_bytes: CountBytes | None) -> BarrierBytes:
-    count = partial(count_bytes, run.function.name) if count_bytes else None
-    return join_bytes([trace.bytes for trace in traces], count)
+def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], list_bytes: ListBytes | None) -> BarrierBytes:
+    known = partial(list_bytes, run.function.name) if list_bytes else None
+    return join_bytes([trace.bytes for trace in traces], known)
 
 
 def _find_unread(traces: Sequence[BarrierTrace]) -> Pitfall | None:

@@ -38,22 +38,29 @@ class MapFinder:
         return {}
 
     def _find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
-        known = [of for own, of in self._aliases.get(kernel, ()) if own & names]
+        known = self._list_known(kernel, names)
         kinds = {(one.box, one.element_bits, one.swizzle) for one in known}
-        if known:
-            return known[0] if len(kinds) == 1 else None
-        return find_named_map(names, self.text.maps)
+        return known[0] if len(kinds) == 1 else None
 
-    def count_bytes(self, kernel: str, names: frozenset[str]) -> int | None:
-        """Return the bytes of a box of a map; None if they are not known."""
-        found = self.find(kernel, names)
-        known = found is not None and found.element_bits in (8, 16, 32, 64)
-        return count_box_bytes(found) or None if found is not None and known else None
+    def _list_known(self, kernel: str, names: frozenset[str]) -> list[TensorMap]:
+        """List the maps that the launches of a kernel give it under one of these names."""
+        known = [of for own, of in self._aliases.get(kernel, ()) if own & names]
+        named = None if known else find_named_map(names, self.text.maps)
+        return known if named is None else [named]
+
+    def list_bytes(self, kernel: str, names: frozenset[str]) -> frozenset[int]:
+        """Return the bytes that a box of a map may have, by the launches of a kernel; none if they are not known."""
+        found = {_count_bytes(one) for one in self._list_known(kernel, names)}
+        return frozenset() if 0 in found else frozenset(found)
 
     @cached_property
     def _aliases(self) -> dict[str, list[tuple[frozenset[str], TensorMap]]]:
         found: dict[str, list[tuple[frozenset[str], TensorMap]]] = {}
+        chains = {tuple(name for name, _ in run.calls) for run in self.text.runs}
         for run in self.text.runs:
+            own = tuple(name for name, _ in run.calls)
+            if any(len(chain) > len(own) and chain[-len(own) :] == own for chain in chains):
+                continue  # its launcher is run with the arguments of its callers, too
             for event in run.events:
                 names = self._list_names(event) if event.kind == "bulk" else frozenset()
                 tensor_map = find_named_map(names, self.text.maps) if names else None
@@ -71,3 +78,9 @@ class MapFinder:
         if isinstance(run, BodilessCall) and run.term.arguments:
             return list_argument_names(run, run.term.arguments[0], 0, self.text.blank)
         return frozenset()
+
+
+def _count_bytes(tensor_map: TensorMap) -> int:
+    """Return the bytes of a box in shared memory, 0 if they are not known: some types are padded there."""
+    packed = tensor_map.element_bits in (8, 16, 32, 64) or tensor_map.data_type == "16U4_ALIGN8B"
+    return count_box_bytes(tensor_map) if packed else 0

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -15,11 +17,12 @@ from lanescope.reader.threads.barriers.clusters import WINDOW
 from lanescope.reader.threads.memory.storage import Ints, Mask
 
 Span = tuple[int, int]
+MOST_SIZES = 64  # choices of the sizes of boxes
 
 
 @dataclass(frozen=True, slots=True)
 class BoxCopy:
-    """A copy of a box in a cluster.
+    """A copy of a box.
 
     names: those of its tensor map; target: its address in the block that gets it; source: the rank of the block that
     sends it; place: the mbarrier that it signals; mask: where the mask of a multicast is given; blocks: how many it
@@ -37,7 +40,7 @@ class BoxCopy:
 @dataclass(slots=True)
 class BarrierBytes:
     """Bytes by mbarrier. open: those with bytes that are not known; sites: where bytes are expected; boxes: copies of
-    boxes of tensor maps, in a cluster; multicasts: mask → the bytes that it brings each mbarrier.
+    boxes of tensor maps; multicasts: mask → the bytes that it brings each mbarrier.
     """
 
     expected: dict[int, int] = field(default_factory=dict)
@@ -62,16 +65,15 @@ class BarrierBytes:
             self.boxes[replace(box, place=place)] += 1
             self.sites.setdefault(place, site)
 
-    def count_boxes(self, count_bytes: Callable[[frozenset[str]], int | None]) -> None:
-        """Count the bytes of boxes. count_bytes: those of the map with some names, None if it is not known."""
+    def count_boxes(self, sizes: Mapping[frozenset[str], int]) -> None:
+        """Count the bytes of boxes. sizes: those of a box by the names of its map, where they are known."""
         for box, times in self.boxes.items():
-            size = count_bytes(box.names)
-            if size is None:
+            if box.names not in sizes:
                 self.open.add(box.place)
                 continue
             sums = [self.copied, *([self.multicasts.setdefault(box.mask, {})] if box.mask is not None else [])]
             for brought in sums:
-                brought[box.place] = brought.get(box.place, 0) + times * size
+                brought[box.place] = brought.get(box.place, 0) + times * sizes[box.names]
 
     def find_wrong_mask(self) -> Span | None:
         """Return the mask of the only multicast that explains why blocks of a cluster get other bytes than they expect:
@@ -124,11 +126,21 @@ class BarrierBytes:
 
 
 def join_bytes(
-    blocks: Sequence[BarrierBytes], count_bytes: Callable[[frozenset[str]], int | None] | None
+    blocks: Sequence[BarrierBytes], list_bytes: Callable[[frozenset[str]], frozenset[int]] | None
 ) -> BarrierBytes:
-    """Return the bytes of all blocks of a cluster. count_bytes: see count_boxes."""
-    joined = blocks[0] if len(blocks) == 1 else BarrierBytes()
-    for block in blocks if len(blocks) > 1 else ():
-        joined.merge(block)
-    joined.count_boxes(count_bytes or (lambda names: None))
+    """Return the bytes of all blocks of a cluster, with the sizes of boxes that the mbarriers expect if some do.
+
+    list_bytes: those that a box of the map with some names may have, none if they are not known.
+    """
+    names = sorted({box.names for block in blocks for box in block.boxes}, key=sorted)
+    known = {one: list_bytes(one) for one in names} if list_bytes is not None else {}
+    known = {one: sizes for one, sizes in known.items() if sizes}
+    choices = product(*known.values()) if prod(map(len, known.values())) <= MOST_SIZES else [()]
+    for sizes in choices:
+        joined = BarrierBytes()
+        for block in blocks:
+            joined.merge(block)
+        joined.count_boxes(dict(zip(known, sizes, strict=False)))
+        if joined.find_difference() is None:
+            break
     return joined

@@ -30,6 +30,7 @@ _TRY = re.compile(r"mbarrier\.(?:try|test)_wait\.")
 _ARRIVE = re.compile(r"mbarrier\.arrive\.(?!drop|noComplete)|mbarrier\.arrive$|cp\.async\.mbarrier\.arrive\.noinc")
 _COMMIT = re.compile(r"tcgen05\.commit\..*mbarrier::arrive::one")
 _COPY = re.compile(r"cp\.async\.bulk\..*mbarrier::complete_tx")
+_SHAPED = re.compile(r"gather4|im2col")  # copies of other bytes than a box has
 _SILENT = re.compile(  # without an effect on a phase, but for the bytes that it expects
     r"mbarrier\.(?:expect_tx|complete_tx|inval|pending_count)|cp\.async\.mbarrier\.arrive\.(?!noinc)"
 )
@@ -268,15 +269,17 @@ def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None
     mask = require_known(code.find_mask(instruction))
     if run.barriers is None:
         return
-    if run.cluster is None or not opcode.startswith("cp.async.bulk"):
+    tensor, multicast = opcode.startswith("cp.async.bulk.tensor"), "multicast" in opcode
+    shaped = tensor and _SHAPED.search(opcode)
+    if shaped or (multicast and run.cluster is None) or not opcode.startswith("cp.async.bulk"):
         run.barriers.bytes.note_expected(mask, places, values, call)
         return
     site = code.get_site(operands[1].strip().strip("[]").partition(",")[0])
     names = frozenset(_WORD.findall(run.text[slice(*site)]))
-    tensor, multicast = opcode.startswith("cp.async.bulk.tensor"), "multicast" in opcode
     size = code.find_lanes(operands[2]) if not tensor else None
     first = int(mask.argmax())
-    box = BoxCopy(names, int(_read_lanes(code, operands[0])[first]) & WINDOW, run.cluster.rank)
+    rank = run.cluster.rank if run.cluster is not None else 0
+    box = BoxCopy(names, int(_read_lanes(code, operands[0])[first]) & WINDOW, rank)
     if multicast:
         token = _find_mask_operand(operands)
         box = replace(box, mask=code.get_site(token), blocks=int(_read_lanes(code, token)[first]).bit_count())
