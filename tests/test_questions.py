@@ -276,6 +276,35 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
 
 
 @for_each(
+    ("text", "title"),
+    [
+        ("second register of lane 3 of A of mma.m16n8k16 bf16", "A R1 of lane 3 of mma.m16n8k16 f32 += bf16 × bf16"),
+        ("the 3rd value of A of lane 3 of mma.m16n8k16 bf16", "a2 of lane 3 of mma.m16n8k16 f32 += bf16 × bf16"),
+        ("R25 of lane 5 of HMMA.16816.F32 R24, R4, R8, R24", "D R1 of lane 5 of mma.m16n8k16 f32 += f16 × f16"),
+        ("HMMA.16816.F32.BF16 R24, R4, R8, R24: R6, lane 5", "A R2 of lane 5 of mma.m16n8k16 f32 += bf16 × bf16"),
+        (
+            "x[5] of lane 9 of wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major>",
+            "value 5 of lane 9 of wmma.load.a.m16n16k16 f16 row",
+        ),
+    ],
+)
+def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, title: str) -> None:
+    """A question counts from 1 with ordinals; a register of SASS counts from the first one of its operand."""
+    assert read(text).title == title
+
+
+def test_an_address_in_hexadecimal_is_no_size() -> None:
+    reading = read("row 3 col 5 in 128B swizzle fp16 at smem address 0x400")
+    assert reading.title == "Element [3][5] of a tile with the 128B swizzle"
+
+
+@for_each("text", ["ldmatrix x4 lane 13 register 2 f16", "row 3 col 5 in 128B swizzle at smem address 1024"])
+def test_a_place_that_the_page_does_not_show_is_named(text: str) -> None:
+    reading = read(text)
+    assert reading.kind == "topic" and "is not shown" in reading.notices[-1]
+
+
+@for_each(
     "code",
     [
         f'float c[2][4]; asm volatile("{BF16} {{%0}};");',

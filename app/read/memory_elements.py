@@ -39,7 +39,7 @@ _CELL = re.compile(
     re.I,
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
-_SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
+_SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(?!0x)(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
 _BOX_WORDS = frozenset(("tma", "box", "tile"))
 _MOST_ROWS = 256  # of a box
 _BITS = 16  # of an element that the text does not name

@@ -19,8 +19,10 @@ from lanescope.app.read import (
     meaning_links,
     memory_elements,
     page_meanings,
+    question_words,
     tile_elements,
 )
+from lanescope.app.read.element_texts import parse_question
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
@@ -32,6 +34,7 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
     r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
 )
 
+_PLACED = re.compile(r"[?&](?:find|pin|lanes|probe|matrix)=")
 _PART = re.compile(  # a part that no thread or element goes with, or several at once
     r"\b(?:value|bits?|byte|matrix|element|warp)\s+\d+(?!\w)|"
     r"\b(?:(?:row|column|col|lane|thread|register|value|element|warp|byte)s|bits)\s+[\w[]{0,2}\d+\S*|"
@@ -50,7 +53,7 @@ def read_place_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register, or explain why it has no answer; None for any other
     text.
     """
-    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    cleaned = question_words.rewrite_question(pasted_text.clean_text(text[: tile_elements.LONGEST + 1]))
     if _CODE.search(cleaned):
         return None
     laid = layout_elements.answer_question(cleaned) or tile_elements.answer_question(cleaned)
@@ -69,6 +72,18 @@ def read_place_question(text: str) -> Reading | None:
     if answers.refused:
         return _read_refused_place(text, answers.refused, answers.elsewhere)
     return _read_answers(cleaned, answers)
+
+
+def find_unread_place(text: str, meaning: Meaning) -> str:
+    """Return the sentence about a place in a text that its meaning, a page, does not show; "" for any other text."""
+    if meaning.kind not in ("topic", "instruction") or _PLACED.search(meaning.link):
+        return ""
+    question = parse_question(
+        question_words.rewrite_question(pasted_text.clean_text(text[: tile_elements.LONGEST + 1]))
+    )
+    if question is None or not question.rest:
+        return ""
+    return f"‘{question.text}’ is not shown: for that, name an instruction with its shape and types, or a tile."
 
 
 def _read_answers(cleaned: str, answers: elements.ElementAnswers) -> Reading:

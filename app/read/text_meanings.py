@@ -95,6 +95,12 @@ _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s
 def read_text(text: str) -> Reading:
     """Return the meanings of a text; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
+    reading = _read_text(text)
+    unread = question_readings.find_unread_place(text, reading)
+    return copy_fact(Reading, reading, notices=(*reading.notices, unread)) if unread else reading
+
+
+def _read_text(text: str) -> Reading:
     if (reading := message_readings.read_message(text)) is not None:
         return reading
     if (reading := wildcards.read_pattern(text) or expressions.read_expression(text)) is not None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from lanescope.bits import format_word
+from lanescope.cxx.source_text import write_floor_divisions
 from lanescope.inputs import join_words
 from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
@@ -56,7 +57,7 @@ def is_code(text: str) -> bool:
 @lru_cache(maxsize=8)
 def _evaluate_code(text: str) -> tuple[tuple[DescriptorBuilder, ...], tuple[TensorMap, ...], tuple[str, ...]]:
     """Return the descriptors and tensor maps of a text, with notices about assumptions and unread parts."""
-    evaluation = evaluate_text(text)
+    evaluation = evaluate_text(text if "\n" in text.strip() else write_floor_divisions(text))
     if evaluation is None:
         return (), (), ()
     notices = (*(remark.message for remark in evaluation.presumed), *(remark.message for remark in evaluation.unread))

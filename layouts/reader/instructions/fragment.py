@@ -11,7 +11,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader.grammars import terms
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
-FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
+FRAGMENT = re.compile(r"\bfragment\s*<([^<>]*)>")
 _SPELLINGS = {
     "__half": "half",
     "nv_bfloat16": "__nv_bfloat16",
