@@ -1,4 +1,6 @@
-"""Stores of D into a tile that TMA fills: right once every warpgroup has read it and no further copy can come."""
+"""When a tile may be overwritten: by D once every warpgroup has read it and no further copy can come; by a TMA copy or
+the next D once threads and bulk copies have read what it held.
+"""
 
 from __future__ import annotations
 
@@ -59,12 +61,12 @@ __global__ void __launch_bounds__(384) gemm(const __grid_constant__ CUtensorMap 
       C[(row + group * BM + i / BN) * N + col + i % BN] = staged[i];
 {DONE}  }}
 }}
-void make_map(CUtensorMap* map, bf16* ptr, uint64_t rows, uint64_t cols, uint32_t box_rows) {{
+void make_map(CUtensorMap* map, bf16* ptr, uint64_t rows, uint64_t cols, uint32_t box_rows, uint32_t box_cols = 64,
+    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B) {{
   uint64_t dims[2] = {{cols, rows}}, strides[1] = {{cols * sizeof(bf16)}};
-  uint32_t box[2] = {{64, box_rows}}, ones[2] = {{1, 1}};
+  uint32_t box[2] = {{box_cols, box_rows}}, ones[2] = {{1, 1}};
   cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, ptr, dims, strides, box, ones,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }}
 void run(bf16* A, bf16* B, bf16* C, int M, int N, int K) {{
   CUtensorMap ta, tb;
@@ -73,6 +75,100 @@ void run(bf16* A, bf16* B, bf16* C, int M, int N, int K) {{
   gemm<<<132, 384, 200 * 1024>>>(ta, tb, C, M, N, K);
 }}
 """
+COPY_OUT = """    asm volatile("fence.proxy.async;");
+    asm volatile("bar.sync %0, 128;" ::"r"(group + 2));
+    if (threadIdx.x % 128 == 0) {
+      tma_store(&tc, staged, col, row + group * BM);
+      asm volatile("cp.async.bulk.commit_group;");
+      read<0>();
+      arrive(tile_end);
+    }
+"""
+THREADS = KERNEL[KERNEL.index('    asm volatile("bar.sync %0, 128;"') : KERNEL.index("  }\n}\nvoid make_map")]
+STAGED = plant(
+    (THREADS, COPY_OUT),
+    ("tb, bf16* C, int M", "tb, const __grid_constant__ CUtensorMap tc, int M"),
+    ("init_barrier(tile_end, 256)", "init_barrier(tile_end, 2)"),
+    (
+        "  CUtensorMap ta, tb;\n",
+        "  CUtensorMap ta, tb, tc;\n  make_map(&tc, C, M, N, BM, BN, CU_TENSOR_MAP_SWIZZLE_NONE);\n",
+    ),
+    ("(ta, tb, C, M", "(ta, tb, tc, M"),
+    (
+        "__global__ void",
+        """__device__ void tma_store(const CUtensorMap* map, const bf16* src, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+      ::"l"(reinterpret_cast<uint64_t>(map)), "r"(shared_address(src)), "r"(x), "r"(y) : "memory");
+}
+template <int N> __device__ void read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory"); }
+__global__ void""",
+    ),
+    text=KERNEL,
+)
+OWN = plant(  # two buffers of their own, used in turns
+    ("staged = sB + group * BN * BK;", "staged = buffers + (turn % 2 * 2 + group) * BM * BN;"),
+    ("  int group = threadIdx.x", "  bf16* buffers = sB + STAGES * BN * BK + 64;\n  int group = threadIdx.x"),
+    (BARRIER, '    if (threadIdx.x % 128 == 0) read<1>();\n    asm volatile("bar.sync %0, 128;" ::"r"(group + 2));\n'),
+    ("      read<0>();\n      arrive(tile_end);\n", ""),
+    (FREE, ""),
+    ("  }\n}\nvoid make_map", "  }\n  read<0>();\n}\nvoid make_map"),
+    ("132, 384, 200 * 1024", "48, 384, 227 * 1024"),
+    text=STAGED,
+)
+READ_RIGHT = {
+    "D in a stage that the copy has read": (STAGED, ()),
+    "the wait before that for the tile after": (
+        STAGED,
+        (("      read<0>();\n", ""), (DONE, "      read<0>();\n" + DONE)),
+    ),
+    "D in two buffers": (OWN, ()),
+}
+READ_WRONG = {  # text, changes, code, line
+    "an arrival before the threads have read": (
+        KERNEL,
+        (
+            (DONE, ""),
+            ("    for (int i = threadIdx.x % 128; i < BM", f"{DONE}    for (int i = threadIdx.x % 128; i < BM"),
+        ),
+        ("store_order_missing", "arrive(tile_end);"),
+    ),
+    "an arrival of one thread": (
+        KERNEL,
+        (
+            ("init_barrier(tile_end, 256)", "init_barrier(tile_end, 2)"),
+            (DONE, f"    if (threadIdx.x % 128 == 0) {DONE}"),
+        ),
+        ("store_order_missing", "if (threadIdx.x % 128 == 0)     arrive(tile_end);"),
+    ),
+    "no wait": (STAGED, (("      read<0>();\n", ""),), ("bulk_wait_missing", "arrive(tile_end);")),
+    "a wait after the arrival": (
+        STAGED,
+        (("      read<0>();\n      arrive(tile_end);", "      arrive(tile_end);\n      read<0>();"),),
+        ("bulk_wait_missing", "arrive(tile_end);"),
+    ),
+    "a wait for all groups but one": (STAGED, (("read<0>()", "read<1>()"),), ("bulk_wait_missing", "read<1>();")),
+    "a wait of another thread": (
+        STAGED,
+        (
+            (
+                "      read<0>();\n      arrive",
+                "    }\n    if (threadIdx.x % 128 == 64) {\n      read<0>();\n      arrive",
+            ),
+        ),
+        ("bulk_wait_missing", "read<0>();"),
+    ),
+    "no barrier after the wait": (
+        OWN,
+        (('read<1>();\n    asm volatile("bar.sync %0, 128;" ::"r"(group + 2));\n', "read<1>();\n"),),
+        ("store_order_missing", "if (threadIdx.x % 128 == 0) read<1>();"),
+    ),
+    "a wait that leaves the group of both buffers": (
+        OWN,
+        (("read<1>()", "read<2>()"),),
+        ("bulk_wait_missing", "if (threadIdx.x % 128 == 0) read<2>();"),
+    ),
+    "no wait before the kernel ends": (OWN, (("  read<0>();\n", ""),), ("bulk_wait_missing", "}")),
+}
 RIGHT = {
     "an mbarrier of both, for which one lane of each warp waits": (
         ("init_barrier(tile_end, 256);", "init_barrier(tile_end, 256); init_barrier(tile_end + 1, 8);"),
@@ -116,3 +212,22 @@ def test_a_tile_may_hold_d_once_it_has_been_read(changes: tuple[tuple[str, str],
 def test_a_tile_that_may_still_be_read_or_filled_must_not_hold_d(changes: tuple[tuple[str, str], ...]) -> None:
     ((code, line),) = list_places(changes)
     assert code == "store_order_missing" and line.startswith(STORE)
+
+
+def list_reads(text: str, changes: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    wrong = plant(*changes, text=text) if changes else text
+    return locate_findings(wrong, run_blocks(wrong).mistakes)
+
+
+@for_each("text, changes", list(READ_RIGHT.values()), ids=list(READ_RIGHT), sample=1)
+def test_a_tile_may_be_overwritten_once_threads_and_bulk_copies_have_read_it(
+    text: str, changes: tuple[tuple[str, str], ...]
+) -> None:
+    assert list_reads(text, changes) == []
+
+
+@for_each("text, changes, found", list(READ_WRONG.values()), ids=list(READ_WRONG), sample=3)
+def test_a_read_that_may_not_have_ended_is_reported_where_the_order_is_missing(
+    text: str, changes: tuple[tuple[str, str], ...], found: tuple[str, str]
+) -> None:
+    assert list_reads(text, changes) == [found]

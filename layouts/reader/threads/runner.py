@@ -231,7 +231,7 @@ class KernelRunner:
         if self.order is not None:
             self.order.read_bytes(self._make_access(places, size, mask, site))
         data = self.shared.load_bytes(places, size, mask)
-        return data if self.barriers is None else self.barriers.replace_bytes(data, places, mask, site)
+        return data if self.barriers is None else self.barriers.replace_bytes(self, data, places, mask, site)
 
     def find_tensor_address(self, places: NDArray[np.int64]) -> ThreadNumber | None:
         """Return the address of tensor memory that the running threads load from shared memory, None if they do not."""

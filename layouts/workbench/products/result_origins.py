@@ -57,6 +57,7 @@ from lanescope.workbench.products.unproved_results import (
 )
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
+from lanescope.workbench.text.function_texts import blank_text
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
@@ -257,7 +258,7 @@ def _judge_kernel(
             tiles.setdefault(array, []).append(tile)
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
     found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
-    mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0])
+    mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0], blank_text(finders[0].run.text))
     reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
     if mistake or reason or given is None:
         return mistake, reason

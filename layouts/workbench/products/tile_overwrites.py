@@ -1,16 +1,17 @@
-"""Find stores of threads to tiles that TMA fills, while a product may still read them or a copy may still fill them.
+"""Find tiles that threads or TMA copies overwrite while something may still read them or a copy may still fill them.
 
-The mbarriers of the run of one block are simulated with its stores, products and copies. Every agent knows which of
-them have been issued, and which have completed: wgmma.wait_group and tcgen05.commit complete products, the phase of an
-mbarrier its copies; arrivals, waits and barriers pass this on (PTX ISA 9.1, 9.7.15.7, 9.7.13.15 and 9.7.16.6). What the
-lanes of a warp know is taken together. A mistake is one that every schedule shows.
+The mbarriers of the run of one block are simulated with its loads, stores, products and copies in both directions.
+Every agent knows which of them have been issued, and which have completed: wgmma.wait_group and tcgen05.commit complete
+products, the phase of an mbarrier copies into a tile, cp.async.bulk.wait_group copies out of it; arrivals, waits and
+barriers pass this on (PTX ISA 9.1, 9.7.15.7, 9.7.13.15 and 9.7.16.6). What the lanes of a warp know is taken together.
+A mistake is one that every schedule shows.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,20 +19,19 @@ import numpy as np
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barriers.barrier_agents import WAITS, Agent, is_exact, make_agents
+from lanescope.reader.threads.barriers.barrier_agents import WAITS, is_exact, make_agents
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
-from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
 from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints, Mask
 from lanescope.reader.threads.memory.tile_steps import TileStep
 from lanescope.reader.threads.memory.tile_trace import TileProduct
 from lanescope.workbench.copies.copied_bytes import count_box_span
+from lanescope.workbench.products.pending_reads import CODE, Overwrite, PendingRead, ReadExplainer
 from lanescope.workbench.products.product_origins import WARPGROUP, OriginFinder
 from lanescope.workbench.results import Span
 
-CODE = "store_order_missing"
-TITLES = {CODE: "Threads store to a tile that may still be read or filled"}
+TITLES = {CODE: "A tile is overwritten that may still be read or filled"}
 _READ, _FILLED = "read", "filled"
 _Box = tuple[tuple[int, int], int, int]  # event and warp, address, bytes
 _MESSAGES = {
@@ -42,9 +42,9 @@ _MESSAGES = {
 }
 
 
-def find_overwritten_tile(finder: OriginFinder) -> Pitfall | None:
-    """Return the finding of a store to a tile that may still be read or filled; None if there is none, or not all of
-    the run is known.
+def find_overwritten_tile(finder: OriginFinder, blank: str) -> Pitfall | None:
+    """Return the finding of a tile that is overwritten too early; None if there is none, or not all of the run is
+    known. blank: the text of the kernel without comments.
     """
     trace = finder.trace
     if trace.steps.open or finder.run.cluster is not None or not is_exact(trace.events):
@@ -53,31 +53,50 @@ def find_overwritten_tile(finder: OriginFinder) -> Pitfall | None:
     filled = np.zeros(SHARED_BYTES, np.bool_)
     for _, base, span in boxes:
         filled[base : base + span] = True
-    steps = [step for step in trace.steps.steps if step.kind != "store" or filled[_list_bytes(step, step.mask)].any()]
-    kept = _follow_schedules(finder, boxes, filled, steps) if any(step.kind == "store" for step in steps) else ()
-    return next((Pitfall(CODE, _MESSAGES[kind].format(finder.run.kernel), site) for kind, site in kept), None)
+    steps = [_measure_copy(finder, step) if step.kind == "copy" else step for step in trace.steps.steps]
+    shared = filled.copy()
+    for step in steps:
+        if step.kind in ("load", "copy"):
+            shared[_list_bytes(step, step.mask)] = True
+    steps = [step for step in steps if not step.accesses or shared[_list_bytes(step, step.mask)].any()]
+    if not any(step.accesses for step in steps):
+        return None
+    found = _follow_schedules(finder, boxes, (filled, shared), steps, blank)
+    return found[0] if found else None
+
+
+def _measure_copy(finder: OriginFinder, step: TileStep) -> TileStep:
+    """Return a copy of a box to global memory with its bytes; with none if its map is not known."""
+    tensor_map = finder.maps.find(finder.run.kernel, step.maps)
+    return replace(step, count=count_box_span(tensor_map)) if tensor_map is not None else step
 
 
 def _follow_schedules(
-    finder: OriginFinder, boxes: Sequence[_Box], filled: Mask, steps: Sequence[TileStep]
-) -> list[tuple[str, Span]]:
-    """Return the kinds and places of the mistakes that every schedule shows that ends, in the order of the first."""
+    finder: OriginFinder, boxes: Sequence[_Box], bytes_: tuple[Mask, Mask], steps: Sequence[TileStep], blank: str
+) -> list[Pitfall]:
+    """Return the mistakes of the schedules that end: stores that each of them shows, and what overwrites a read in one,
+    since it comes before the read in another.
+    """
     events, placed = merge_events(finder.trace.events, steps)
     moved = [n for n, event in enumerate(events) if event.kind != "tensor"]
     agents = make_agents(events, finder.run.threads)
     simulation = Simulation(agents)
-    kept: list[tuple[str, Span]] | None = None
+    stores: dict[Span, Pitfall] | None = None
+    reads: dict[Span, Pitfall] = {}
     for schedule in SCHEDULES:
         outcome = simulation.run(schedule)
-        if outcome.blocked or kept == []:
+        if outcome.blocked:
             continue
-        follower = _Follower(agents, events, placed, filled)
+        follower = _Follower(ReadExplainer(blank, agents, events, placed), finder.run.kernel, bytes_)
         follower.boxes = _key_boxes(boxes, moved)
         follower.products = {moved[product.event]: product for product in finder.trace.products}
         for taken in outcome.order:
             follower.follow(taken)
-        kept = [one for one in (follower.found if kept is None else kept) if one in follower.found]
-    return kept or []
+        follower.end()
+        found = follower.found
+        stores = {at: one for at, one in (found if stores is None else stores).items() if at in found}
+        reads |= follower.overwritten
+    return [*(stores or {}).values(), *reads.values()]
 
 
 def _list_boxes(finder: OriginFinder) -> list[_Box]:
@@ -118,30 +137,40 @@ def _list_read(word: int, seen: View) -> Ints:
 
 
 @dataclass(slots=True)
-class _Products:
-    """The products of an agent that may be running: (slot, number) in no group yet, and in groups."""
+class _Groups:
+    """What an agent has issued that may be running: (slot, number) in no group yet, and in groups."""
 
     loose: list[tuple[int, int]] = field(default_factory=list)
     groups: list[list[tuple[int, int]]] = field(default_factory=list)
+
+    def commit(self) -> None:
+        self.groups.append(self.loose)
+        self.loose = []
+
+    def wait(self, left: int) -> list[tuple[int, int]]:
+        """Return what has completed when all but some groups have."""
+        done = self.groups[: len(self.groups) - left]
+        self.groups = self.groups[len(done) :]
+        return [one for group in done for one in group]
 
 
 class _Follower:
     """Follows the steps of a schedule.
 
-    Slots of the clocks: each agent, for the tcgen05.mma that it issues; each warpgroup, for its wgmma; each warp, for
-    its stores; each mbarrier, for the phases of its copies. found: the mistakes, in the order of the schedule.
+    Slots of the clocks: each agent, for the tcgen05.mma that it issues, and for its bulk copies to global memory; each
+    warpgroup, for its wgmma; each warp, for its loads and stores; each mbarrier, for the phases of its copies. A clock
+    has two columns for a slot: what has been issued, and what has completed. bytes_: those that TMA fills, and those
+    that something else than a product reads, too. found, overwritten: the stores that come too early, and what
+    overwrites a read, in the order of the schedule, by their places.
     """
 
-    def __init__(
-        self,
-        agents: Sequence[Agent],
-        events: Sequence[BarrierEvent],
-        placed: Mapping[int, TileStep],
-        filled: Mask,
-    ) -> None:
-        self.agents, self.events, self.placed, self.filled = agents, events, placed, filled
+    def __init__(self, explainer: ReadExplainer, kernel: str, bytes_: tuple[Mask, Mask]) -> None:
+        self.kernel, self.explainer, self.agents, self.events = kernel, explainer, explainer.agents, explainer.events
+        self.placed, (self.filled, self.shared) = explainer.placed, bytes_
+        agents = self.agents
         warps = 1 + max(agent.warp for agent in agents)
-        self.of_groups, self.of_warps = len(agents), len(agents) + warps
+        self.of_bulk, self.of_groups = len(agents), 2 * len(agents)
+        self.of_warps = self.of_groups + warps
         barriers = sorted({s.place for agent in agents for s in agent.steps if s.kind in ("copy", *WAITS)})
         self.of_barriers = {place: self.of_warps + warps + n for n, place in enumerate(barriers)}
         slots = self.of_warps + warps + len(barriers)
@@ -149,34 +178,56 @@ class _Follower:
         self.mates = [[m for m, other in enumerate(agents) if other.warp == agent.warp] for agent in agents]
         self.products: Mapping[int, TileProduct] = {}
         self.boxes: Mapping[tuple[int, int], Sequence[tuple[int, int]]] = {}
-        self.issued: dict[tuple[int, int], int] = {}  # (event, slot) → number of a product or a store
-        self.running = [_Products() for _ in agents]
-        self.readers: dict[int, Ints] = defaultdict(_make_bytes)  # slot → the last product that reads each byte
+        self.issued: dict[tuple[int, int], int] = {}  # (event, slot) → its number
+        self.running = [_Groups() for _ in agents]
+        self.copying = [_Groups() for _ in agents]
+        self.readers: dict[int, Ints] = defaultdict(_make_bytes)  # column → the last product that reads each byte
+        self.loads: dict[int, Ints] = defaultdict(_make_bytes)  # column → the last load or copy that reads each byte
+        self.reads: dict[tuple[int, int], PendingRead] = {}  # by column and number
         self.writers: dict[int, Ints] = defaultdict(_make_bytes)  # slot → the last store to each byte
         self.sites: dict[tuple[int, int], Span] = {}  # of stores, by slot and number
+        self.stored = _make_bytes()  # the event of the last store to each byte
         self.copies: list[tuple[int, int]] = [(0, 0)]  # slot of the mbarrier, and the phases that tell of the arrival
         self.copy = _make_bytes()  # the last copy to each byte
-        self.found: dict[tuple[str, Span], None] = {}
+        self.arrivals: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)  # (place, phase) → warpgroup → event
+        self.heard: list[dict[int, int]] = [{} for _ in agents]  # warpgroup → the last arrival that is waited for
+        self.found: dict[Span, Pitfall] = {}
+        self.overwritten: dict[Span, Pitfall] = {}
 
     def follow(self, taken: StepTaken) -> None:
         """Follow a step of an agent."""
         n, event = taken.agent, taken.step.event
         step, product = self.placed.get(event), self.products.get(event)
         if step is not None:
-            (self._store if step.kind == "store" else self._follow_group)(n, step, event)
+            (self._access if step.accesses else self._follow_group)(n, step, event)
             return
         self.clocks.pass_on(taken, self.events[event].commits)
         if product is not None and taken.passes:
             self._multiply(n, product, event)
         elif taken.step.kind == "copy":
             self._fill(n, taken, event)
+        elif taken.step.kind == "arrive":
+            self.arrivals[taken.step.place, taken.turn][self.agents[n].warp // WARPGROUP] = event
         elif taken.step.kind in WAITS and taken.passes:
             slot = 2 * self.of_barriers[taken.step.place]
             self.clocks.known[n, slot] = max(int(self.clocks.known[n, slot]), taken.turn + 1)
+            for group, arrival in self.arrivals.get((taken.step.place, taken.turn), {}).items():
+                self.heard[n][group] = max(self.heard[n].get(group, -1), arrival)
+
+    def end(self) -> None:
+        """Note the bulk copies that nothing has waited for when the kernel ends."""
+        for running in self.copying:
+            for slot, number in [one for group in (*running.groups, running.loose) for one in group]:
+                self._note_read(self.reads[2 * slot + 1, number], Overwrite())
 
     def _get_known(self, n: int) -> Ints:
         known: Ints = self.clocks.known[self.mates[n]].max(axis=0)
         return known
+
+    def _know(self, n: int, column: int, number: int) -> None:
+        """Note that the lanes of an agent's warp know of an operation."""
+        known = self.clocks.known[self.mates[n], column]
+        self.clocks.known[self.mates[n], column] = np.maximum(known, number)
 
     def _issue(self, n: int, event: int, slot: int) -> tuple[int, bool]:
         """Return (the number of an operation of a slot, whether an agent comes to it first)."""
@@ -184,21 +235,19 @@ class _Follower:
         if fresh:
             self.clocks.counts[slot] += 1
             self.issued[event, slot] = int(self.clocks.counts[slot])
-        known = self.clocks.known[self.mates[n], 2 * slot]
-        self.clocks.known[self.mates[n], 2 * slot] = np.maximum(known, self.issued[event, slot])
+        self._know(n, 2 * slot, self.issued[event, slot])
         return self.issued[event, slot], fresh
 
     def _follow_group(self, n: int, step: TileStep, event: int) -> None:
-        running = self.running[n]
-        if step.kind == "commit":
-            running.groups.append(running.loose)
-            running.loose = []
-        elif step.kind == "wait":
-            left = running.groups[-step.count :] if step.count else []
-            for group in running.groups[: len(running.groups) - len(left)]:
-                for slot, number in group:
-                    self.clocks.known[n, 2 * slot + 1] = max(int(self.clocks.known[n, 2 * slot + 1]), number)
-            running.groups = left
+        bulk = step.kind.startswith("bulk")
+        running = (self.copying if bulk else self.running)[n]
+        if step.kind.endswith("commit"):
+            running.commit()
+        for slot, number in running.wait(step.count) if step.kind.endswith("wait") else ():
+            if bulk:
+                self._know(n, 2 * slot + 1, number)
+            else:
+                self.clocks.known[n, 2 * slot + 1] = max(int(self.clocks.known[n, 2 * slot + 1]), number)
 
     def _multiply(self, n: int, product: TileProduct, event: int) -> None:
         group = self.agents[n].warp // WARPGROUP
@@ -212,7 +261,7 @@ class _Follower:
         lane = 0 if product.in_memory else 32 * WARPGROUP * group
         for name, words in product.words.items():
             places = _list_read(int(words[lane]) & ((1 << 64) - 1), product.views[name])
-            self.readers[slot][places] = number
+            self.readers[2 * slot + 1][places] = number
             self._check_writers(places, known, _READ)
 
     def _fill(self, n: int, taken: StepTaken, event: int) -> None:
@@ -220,6 +269,7 @@ class _Follower:
         for base, span in self.boxes.get((event, self.agents[n].warp), ()):
             places = np.arange(base, base + span)
             self._check_writers(places, known, _FILLED)
+            self._check_reads(places, known, n, event)
             for writer in self.writers.values():
                 writer[places] = 0
             self.copy[places] = len(self.copies)
@@ -230,26 +280,58 @@ class _Follower:
         for slot, writer in self.writers.items():
             last = int(writer[places].max(initial=0))
             if last > known[2 * slot]:
-                self.found.setdefault((kind, self.sites[slot, last]))
+                self._note(kind, self.sites[slot, last])
 
-    def _store(self, n: int, step: TileStep, event: int) -> None:
+    def _check_reads(self, places: Ints, known: Ints, n: int, event: int) -> None:
+        """Note loads of and copies from bytes that an agent overwrites, of whose end it does not know."""
+        for column, numbers in self.loads.items():
+            last = int(numbers[places].max(initial=0))
+            if last > known[column]:
+                read = self.reads[column, last]
+                group = self.agents[read.agent].warp // WARPGROUP
+                heard = max(self.heard[m].get(group, -1) for m in self.mates[n])
+                self._note_read(read, Overwrite(event, n, int(self.stored[places].max()), heard))
+
+    def _note(self, kind: str, site: Span) -> None:
+        self.found.setdefault(site, Pitfall(CODE, _MESSAGES[kind].format(self.kernel), site))
+
+    def _note_read(self, read: PendingRead, overwrite: Overwrite) -> None:
+        mistake = self.explainer.explain(read, overwrite)
+        self.overwritten.setdefault(mistake.span, mistake)
+
+    def _access(self, n: int, step: TileStep, event: int) -> None:
         warp = self.agents[n].warp
-        slot, known = self.of_warps + warp, self._get_known(n)
+        slot, known = self.of_bulk + n if step.kind == "copy" else self.of_warps + warp, self._get_known(n)
         mine = step.mask & (np.arange(len(step.mask)) // 32 == warp)
         number, fresh = self._issue(n, event, slot)
+        if step.kind == "copy":
+            self.copying[n].loose.append((slot, number))
         if not fresh:
             return
         places = _list_bytes(step, mine)
-        places = places[self.filled[places]]
-        for reader, numbers in self.readers.items():
-            if int(numbers[places].max(initial=0)) > known[2 * reader + 1]:
-                self.found.setdefault((_READ, step.call))
-        for copy in np.unique(self.copy[places]).tolist():
+        places = places[self.shared[places]]
+        if step.kind == "store":
+            self._store(n, event, places, (known, slot, number))
+        else:
+            column = 2 * slot + (step.kind == "copy")
+            self.loads[column][places] = number
+            self.reads[column, number] = PendingRead(n, event)
+
+    def _store(self, n: int, event: int, places: Ints, of: tuple[Ints, int, int]) -> None:
+        """Note a store. of: what its agent knows, its slot and its number."""
+        (known, slot, number), site = of, self.placed[event].call
+        self._check_reads(places, known, n, event)
+        filled = places[self.filled[places]]
+        for column, numbers in self.readers.items():
+            if int(numbers[filled].max(initial=0)) > known[column]:
+                self._note(_READ, site)
+        for copy in np.unique(self.copy[filled]).tolist():
             barrier, phase = self.copies[copy]
             if known[2 * barrier] < phase:
-                self.found.setdefault((_FILLED, step.call))
-        self.writers[slot][places] = number
-        self.sites[slot, number] = step.call
+                self._note(_FILLED, site)
+        self.writers[slot][filled] = number
+        self.stored[places] = event
+        self.sites[slot, number] = site
 
 
 def _make_bytes() -> Ints:

@@ -108,6 +108,17 @@ def find_next_statement(blank: str, at: Span) -> int:
     return _skip_blanks(blank, _find_statement_end(blank, at[1]))
 
 
+def find_place_after(blank: str, at: Span, other: Span = (-1, -1)) -> int:
+    """Return the first place after a statement and after the loops around it that do not hold another place.
+
+    >>> find_place_after("void f() { for (;;) { h(); for (;;) g(); } e(); }", (36, 39), (22, 25))
+    41
+    """
+    loops = (loop for loop in list_loops_at(blank, at[0]) if not loop.head[0] <= other[0] < loop.body[1])
+    outermost = next(loops, None)
+    return find_next_statement(blank, at) if outermost is None else _skip_blanks(blank, outermost.body[1])
+
+
 def _skip_blanks(blank: str, at: int) -> int:
     return at + len(blank[at:]) - len(blank[at:].lstrip())
 

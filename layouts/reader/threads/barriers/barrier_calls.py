@@ -70,7 +70,5 @@ def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
         raise TraceLostError
     elif "fence" in name:
         trace.note_fence()
-    elif "commit_group" in name:
-        trace.fills.commit_group(run.find_own_place(node.span))
-    elif "wait_group" in name:
-        trace.fills.wait_groups(run, run.find_own_place(node.span))
+    elif "_group" in name:
+        trace.note_bulk_group(run, name, run.find_own_place(node.span))

@@ -180,9 +180,16 @@ class BarrierTrace:
     def note_store(self, run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
         """Note a store of the running threads to shared memory."""
 
-    def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
+    def replace_bytes(self, run: KernelRunner, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
         """Return loaded bytes of shared memory as each thread finds them. site: of the load."""
         return data
+
+    def note_bulk_group(self, run: KernelRunner, name: str, site: Span) -> None:
+        """Note a call that commits bulk copies to a group, or waits for all of them. name: of the function."""
+        if "commit" in name:
+            self.fills.commit_group(site)
+        else:
+            self.fills.wait_groups(run, site)
 
     def note_fence(self) -> None:
         """Note a fence of the async proxy."""

@@ -1,4 +1,6 @@
-"""What threads do to tiles beside the events of a trace: stores to shared memory, and commits and waits of wgmma."""
+"""What threads do to tiles beside the events of a trace: loads and stores of shared memory, bulk copies out of it, and
+commits and waits of groups.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,16 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 _MOST_STEPS = 8000
+_BULK = {"cp.async.bulk.commit_group": "bulk commit", "cp.async.bulk.wait_group": "bulk wait"}
+ACCESSES = ("store", "load", "copy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileStep:
-    """A store, a commit or a wait.
+    """A store, a load, a bulk copy to global memory, a commit or a wait.
 
-    at: the number of events of the trace before it; count: the bytes that each thread stores, or the groups that a wait
-    leaves pending; places: where these bytes begin.
+    at: the number of events of the trace before it; count: the bytes that each thread accesses, or the groups that a
+    wait leaves pending; places: where these bytes begin; maps: the names that the map of a copy may have.
     """
 
     at: int
@@ -30,7 +34,13 @@ class TileStep:
     mask: Mask
     call: Span
     count: int
-    places: Ints | None
+    places: Ints | None = None
+    maps: frozenset[str] = frozenset()
+
+    @property
+    def accesses(self) -> bool:
+        """Whether it accesses shared memory."""
+        return self.kind in ACCESSES
 
 
 @dataclass(slots=True)
@@ -40,16 +50,21 @@ class TileSteps:
     steps: list[TileStep] = field(default_factory=list)
     open: bool = False
 
-    def add(self, run: KernelRunner, kind: str, call: Span, count: int, places: Ints | None = None) -> None:
-        """Add a step of the running threads; a store is left out, and a wait counts, if it may not be executed."""
-        self.open |= len(self.steps) >= _MOST_STEPS or (kind == "commit" and not run.is_certain)
-        if run.barriers is not None and run.mask.any() and not self.open and (kind != "store" or run.is_certain):
-            self.steps.append(TileStep(len(run.barriers.events), kind, run.mask.copy(), call, count, places))
+    def add(self, run: KernelRunner, step: TileStep) -> None:
+        """Add a step of threads; an access is left out, and a wait counts, if it may not be executed."""
+        self.open |= len(self.steps) >= _MOST_STEPS or ("commit" in step.kind and not run.is_certain)
+        if step.mask.any() and not self.open and (not step.accesses or run.is_certain):
+            self.steps.append(step)
 
     def follow_group(self, code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
-        """Follow a commit of or a wait for a group of wgmma, if an instruction is one."""
-        kind = find_group_step(opcode)
+        """Follow a commit of or a wait for a group of wgmma or of bulk copies, if an instruction is one."""
+        kind = find_group_step(opcode) or next((kind for word, kind in _BULK.items() if opcode.startswith(word)), "")
         if kind:
-            left = code.get_value(operands[0]) if kind == "wait" else None
+            left = code.get_value(operands[0]) if "wait" in kind else None
             at = code.run.find_own_place(code.run.get_call(code.assembly.span))
-            self.add(code.run, kind, at, getattr(left, "known", None) or 0)
+            self.add_group(code.run, kind, at, getattr(left, "known", None) or 0)
+
+    def add_group(self, run: KernelRunner, kind: str, call: Span, left: int = 0) -> None:
+        """Add a commit, or a wait that leaves some groups pending, of the running threads."""
+        if run.barriers is not None:
+            self.add(run, TileStep(len(run.barriers.events), kind, run.mask.copy(), call, left))

@@ -39,7 +39,7 @@ from lanescope.reader.threads.memory.storage import (
     spread_coefficient,
 )
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
-from lanescope.reader.threads.memory.tile_steps import TileSteps
+from lanescope.reader.threads.memory.tile_steps import TileStep, TileSteps
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -133,13 +133,24 @@ class TileTrace(BarrierTrace):
     def note_store(self, run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
         self.staged.note_store(places, data, run.mask, site)
         self.order.note_store(len(self.events), places, data, run.mask)
-        self.steps.add(run, "store", run.find_own_place(site), data.size, places)
+        self._add_access(run, "store", places, (run.mask, data.size, site))
 
-    def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
+    def replace_bytes(self, run: KernelRunner, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
         every = places[:, None] + np.arange(data.size)
         if self.staged.latest is None and (data.record[mask] < 0).any():
             self.order.check_read(self.events, every[mask], np.flatnonzero(mask), site)
+        if (data.record[mask] < 0).any():
+            self._add_access(run, "load", places, (mask, data.size, site))
         return self.staged.replace_bytes(data, every, np.arange(len(places)))
+
+    def _add_access(self, run: KernelRunner, kind: str, places: Ints, of: tuple[Mask, int, Span]) -> None:
+        """Add an access. of: its threads, the bytes of each of them, and its place."""
+        mask, size, site = of
+        self.steps.add(run, TileStep(len(self.events), kind, mask.copy(), run.find_own_place(site), size, places))
+
+    def note_bulk_group(self, run: KernelRunner, name: str, site: Span) -> None:
+        BarrierTrace.note_bulk_group(self, run, name, site)
+        self.steps.add_group(run, "bulk commit" if "commit" in name else "bulk wait", site)
 
     def note_fence(self) -> None:
         self.fills.note_fence()
@@ -170,7 +181,7 @@ class TileTrace(BarrierTrace):
         elif opcode.startswith("stmatrix."):
             _store_matrices(code, opcode, operands)
         elif _SILENT.match(opcode):
-            pass
+            self.steps.follow_group(code, opcode, operands)
         else:
             done = False
             self.steps.follow_group(code, opcode, operands)
@@ -276,6 +287,7 @@ def _add_box(
             trace.order.check_read(trace.events, mine[None], np.array([lane]), site, True)
         move.data[int(lane)] = trace.staged.replace_bytes(data, places[None], [int(lane)])
     trace.stores.append(move)
+    trace.steps.add(run, TileStep(len(trace.events), "copy", move.mask, run.find_own_place(site), 0, place, maps))
 
 
 # products and staging -------------------------------------------------------------------------------------------------

@@ -1,0 +1,143 @@
+"""Explain why shared memory is overwritten that threads or a bulk copy may still read, at the line that must change.
+
+A bulk copy to global memory has read its bytes when cp.async.bulk.wait_group, with or without .read, of the thread that
+has issued it ends (PTX ISA 9.1, 9.7.9.25.5.2); other threads know of that only by what this thread does afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.barriers.barrier_agents import Agent
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
+from lanescope.reader.threads.memory.tile_steps import TileStep
+from lanescope.workbench.products.product_origins import WARPGROUP
+from lanescope.workbench.text.loop_texts import find_next_statement, find_place_after
+
+CODE = "store_order_missing"
+WAIT, COMMIT = "bulk_wait_missing", "bulk_commit_missing"
+_FILLED, _STORED = "a TMA copy fills again", "threads store to next"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRead:
+    """A read of shared memory: by the threads of an agent's warp, or by a bulk copy that the agent issues."""
+
+    agent: int
+    event: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """What overwrites the bytes of a pending read.
+
+    event: the store or the copy; agent: its own, -1 if nothing overwrites them before the kernel ends; stored: the last
+    store to these bytes; heard: the last arrival of the reader's warpgroup that the agent has waited for, else -1.
+    """
+
+    event: int = -1
+    agent: int = -1
+    stored: int = -1
+    heard: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadExplainer:
+    """The steps of a run. events, placed: those of merge_events."""
+
+    blank: str
+    agents: Sequence[Agent]
+    events: Sequence[BarrierEvent]
+    placed: Mapping[int, TileStep]
+
+    def explain(self, read: PendingRead, overwrite: Overwrite) -> Pitfall:
+        """Return the finding of a read that may not have ended."""
+        if overwrite.agent < 0:
+            return self._explain_end(read)
+        what = _STORED if self.events[overwrite.event].kind == "tensor" else _FILLED
+        if self.placed[read.event].kind == "copy":
+            return self._explain_copy(read, overwrite, what)
+        if overwrite.heard > overwrite.stored:
+            message = (
+                f"After this arrival, threads may still read shared memory that {what}: each of them must have read it."
+            )
+            return Pitfall(CODE, message, self.events[overwrite.heard].call)
+        at = find_place_after(self.blank, self.placed[read.event].call, self.events[overwrite.event].call)
+        message = f"A barrier is missing before this: other threads may still read shared memory that {what}."
+        return Pitfall(CODE, message, (at, at + 1))
+
+    def _explain_copy(self, read: PendingRead, overwrite: Overwrite, what: str) -> Pitfall:
+        """Return the finding of a bulk copy whose bytes are overwritten."""
+        commit, waits = self._list_waits(read)
+        pending = f"the bulk copy may still read shared memory that {what}."
+        if commit < 0:
+            message = f"A cp.async.bulk.commit_group is missing before this: no wait_group waits for it, and {pending}"
+            return self._report_after(COMMIT, message, read.event)
+        told = overwrite.heard > overwrite.stored
+        past = overwrite.heard if told else overwrite.event if overwrite.event > commit else len(self.events)
+        before = [(wait, complete) for wait, complete in waits if wait < past]
+        done = next((wait for wait, complete in before if complete), -1)
+        if done >= 0:
+            message = (
+                f"A barrier is missing after this wait: other threads do not know that it has ended, and {pending}"
+            )
+            return Pitfall(CODE, message, self.placed[done].call)
+        if before:
+            return self._report_weak(before[0][0], pending)
+        other = self._find_other_wait(read, commit, past)
+        if other >= 0:
+            message = f"A thread waits only for groups that it has committed itself: {pending}"
+            return Pitfall(WAIT, message, self.placed[other].call)
+        message = f"A cp.async.bulk.wait_group.read of the thread that copies is missing before this: {pending}"
+        return Pitfall(WAIT, message, self.events[past].call) if told else self._report_after(WAIT, message, commit)
+
+    def _explain_end(self, read: PendingRead) -> Pitfall:
+        """Return the finding of a bulk copy that nothing has waited for when the kernel ends."""
+        commit, waits = self._list_waits(read)
+        pending = "the bulk copy may still read shared memory after the block has ended."
+        if commit < 0:
+            return self._report_after(
+                COMMIT, f"A cp.async.bulk.commit_group is missing before this: {pending}", read.event
+            )
+        past = find_place_after(self.blank, self.placed[read.event].call)
+        weak = [wait for wait, _ in waits if find_place_after(self.blank, self.placed[wait].call) != past]
+        if weak:
+            return self._report_weak(weak[-1], pending)
+        return Pitfall(WAIT, f"A cp.async.bulk.wait_group is missing before this: {pending}", (past, past + 1))
+
+    def _report_weak(self, wait: int, pending: str) -> Pitfall:
+        own = self.placed[wait]
+        return Pitfall(WAIT, f"This wait leaves {own.count} groups pending, and {pending}", own.call)
+
+    def _list_waits(self, read: PendingRead) -> tuple[int, list[tuple[int, bool]]]:
+        """Return (the commit of a copy, -1 if there is none; the waits of its thread after that, with whether the copy
+        has ended after them).
+        """
+        commit, groups, waits = -1, 0, []
+        for step in self.agents[read.agent].steps:
+            own = self.placed.get(step.event)
+            if own is None or step.event <= read.event:
+                continue
+            if own.kind == "bulk commit":
+                commit, groups = (step.event if commit < 0 else commit), groups + 1
+            elif own.kind == "bulk wait" and commit >= 0:
+                waits.append((step.event, own.count < groups))
+        return commit, waits
+
+    def _find_other_wait(self, read: PendingRead, after: int, before: int) -> int:
+        """Return the first wait of another thread of the warpgroup between two steps, -1 if there is none."""
+        group = self.agents[read.agent].warp // WARPGROUP
+        found: Iterator[int] = (
+            step.event
+            for n, agent in enumerate(self.agents)
+            if n != read.agent and agent.warp // WARPGROUP == group
+            for step in agent.steps
+            if after < step.event < before and step.event in self.placed and self.placed[step.event].kind == "bulk wait"
+        )
+        return min(found, default=-1)
+
+    def _report_after(self, code: str, message: str, event: int) -> Pitfall:
+        at = find_next_statement(self.blank, self.placed[event].call)
+        return Pitfall(code, message, (at, at + 1))
