@@ -308,6 +308,7 @@ def list_wrong(text: str) -> list[tuple[str, str]]:
     return [(one.code, text[slice(*one.span)]) for one in judge_known_products(text, {}, (), {"gemm"})[0]]
 
 
+B_WORD = ", k * 32 + t * 4 + 20 < K ? *reinterpret_cast<const uint32_t*>(b + k * 32) : 0,"
 LOAD, DEPTH = "x[i] = *reinterpret", "k * 32 + t * 4 + i / 2 * 16"
 SQUARE = LAUNCH.replace("sb, M, N, K);\n", "sb, M, N, M);\n")
 
@@ -327,6 +328,45 @@ SQUARE = LAUNCH.replace("sb, M, N, K);\n", "sb, M, N, M);\n")
 def test_bounds_along_k_are_k(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
     """K is not larger than M or N in most runs: that k < M is wrong is seen where it is."""
     assert list_wrong(plant(change, text=KERNEL)) == mistakes
+
+
+@for_each(
+    ("change", "place"),
+    [
+        (("x[i] = *", f"x[i] = {DEPTH} + 4 >= K ? 0 : *"), (">=", ">")),
+        (("x[i] = *", f"x[i] = {DEPTH} + 32 > K ? 0 : *"), ("32", "4")),
+        ((", *reinterpret_cast<const uint32_t*>(b + k * 32),", B_WORD), ("<", "<=")),
+    ],
+)
+def test_conditions_leave_out_no_elements_along_k(change: tuple[str, str], place: tuple[str, str]) -> None:
+    text = plant(change, text=KERNEL)
+    [found] = judge_known_products(text, {}, (), {"gemm"}).mistakes
+    assert (found.code, text[slice(*found.span)], found.edits[0].text) == (SHORT, *place)
+
+
+ROWS = "const int r = row + i / 2 * 8, n = col + t * 2 + i % 2;\n"
+CEILED = ("k < K / 32", "k < (K + 31) / 32"), ("x[i] = *", f"x[i] = {DEPTH} >= K ? 0 : *")
+B_WORDS = "*reinterpret_cast<const uint32_t*>(b + k * 32)", "*reinterpret_cast<const uint32_t*>(b + k * 32 + 16)"
+B_TAIL = ", ".join(B_WORDS), f"{DEPTH[:14]} < K ? {B_WORDS[0]} : 0, {DEPTH[:14]} + 16 < K ? {B_WORDS[1]} : 0"
+
+
+@for_each(
+    ("changes", "codes", "why"),
+    [
+        (((ROWS, f"{ROWS}    if (r >= M) continue;\n"),), [], ""),
+        (((ROWS, f"{ROWS}    if (r >= N) continue;\n"),), ["bound_of_other_size"], ""),
+        ((*CEILED, B_TAIL), [], ""),
+        ((CEILED[1], B_TAIL), [], "sum over each of the K = 400"),
+        ((CEILED[1], B_TAIL, ("  const int g", "  assert(K % 32 == 0);\n  const int g")), [], ""),
+        ((CEILED[1], B_TAIL, ("  const int g", "  // K is a multiple of 32\n  const int g")), [], ""),
+        (CEILED, [], "beyond K"),
+    ],
+)
+def test_bounds_hold_with_other_sizes(changes: tuple[tuple[str, str], ...], codes: list[str], why: str) -> None:
+    """M is larger than N in another run, and K is no multiple of the slices."""
+    report = check_whole(plant(*changes, text=KERNEL + LAUNCH))
+    assert [one.code for one in report.findings] == codes
+    assert [why in one.message for one in report.open if one.of_result] == [True] * bool(why)
 
 
 def test_a_bound_of_a_size_that_all_launches_make_equal_is_no_mistake() -> None:

@@ -29,6 +29,7 @@ from lanescope.reader.threads.memory.records import (
 )
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import (
+    OPEN,
     DataBytes,
     Ints,
     LoadRecord,
@@ -73,9 +74,8 @@ class KernelRunner:
         self.block = block
         self.globals = globals_
         self.records: list[LoadRecord] = [
-            LoadRecord("", make_number(0)),
-            LoadRecord("", make_number(0)),
-        ]  # EMPTY and OPEN
+            LoadRecord("", make_number(0)) for _ in range(OPEN + 1)
+        ]  # EMPTY, ZEROED and OPEN
         self.everyone: Mask = np.ones(threads, np.bool_)
         self.nobody: Mask = np.zeros(threads, np.bool_)
         self.mask: Mask = self.everyone
@@ -114,6 +114,8 @@ class KernelRunner:
         self.ends: list[frozenset[str]] = []  # of these loops: the open sizes that their ends depend on
         self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
         self.compared: dict[tuple[Span, int], Compared] = {}  # by comparison and number, in a run with known sizes
+        self.guards: dict[Span, Compared] = {}  # of those of a number of each thread with one of all: this
+        self.outcomes: dict[Span, set[str]] = {}  # of these comparisons, of any numbers: who meets them
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.masked = False  # whether an open condition around that is taken as met differs between threads

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse, Span
-from lanescope.reader.threads.memory.storage import EMPTY, OPEN, DataBytes, ReadBytes, list_offsets
+from lanescope.reader.threads.memory.storage import EMPTY, OPEN, ZEROED, DataBytes, ReadBytes, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_wrong_element
 from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values
@@ -87,7 +87,7 @@ def _locate_rows(run: KernelRunner, load: MatrixLoad) -> tuple[Ints, NDArray[np.
     """
     count = 32 if ".x4" in load.opcode else 16 if ".x2" in load.opcode else 8
     first = DataBytes(load.rows.record[:count, :1], load.rows.thread[:count, :1], load.rows.byte[:count, :1])
-    if len(first.record) < count or (first.record == OPEN).any() or (first.record < 0).any():
+    if len(first.record) < count or np.isin(first.record, (ZEROED, OPEN)).any() or (first.record < 0).any():
         return None
     grids = dict(list_offsets(run.records, first, run.threads))
     bytes_ = grids.pop("", np.zeros((count, 1), np.int64))

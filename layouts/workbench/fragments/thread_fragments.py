@@ -20,7 +20,15 @@ from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.instructions.matrix_loads import gather_register
 from lanescope.reader.threads.language.bit_words import list_choices
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
-from lanescope.reader.threads.memory.storage import EMPTY, OPEN, DataBytes, LoadRecord, join_data, list_offsets
+from lanescope.reader.threads.memory.storage import (
+    EMPTY,
+    OPEN,
+    ZEROED,
+    DataBytes,
+    LoadRecord,
+    join_data,
+    list_offsets,
+)
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.computed_operands import Side, is_computed, replace_results
 from lanescope.workbench.text.known_values import find_common_value
@@ -33,7 +41,7 @@ FACTOR_GROUP = 8  # elements along K that have the same scale, at least
 class FragmentOrigin:
     """Where an operand's elements of one warp come from. places: for each product of open names the byte offsets,
     [rows of A or columns of B, K]; names: these products; array: the one array, "" if they are several; filled: the
-    elements that a thread has written.
+    elements that a thread has written; zeros: in a run with known sizes, those that are 0, None if none is.
     """
 
     array: str
@@ -42,6 +50,7 @@ class FragmentOrigin:
     filled: NDArray[np.bool_]
     unit: int = 8  # bits that offsets count
     unpacked: int = 0  # bits of the elements that threads take out of words; 0 if they do not
+    zeros: NDArray[np.bool_] | None = None
 
     @property
     def empty(self) -> int:
@@ -54,7 +63,7 @@ class FragmentOrigin:
     @cached_property
     def separable(self) -> bool:
         """Whether every offset is the sum of a row term and a K term."""
-        if not self.array or self.empty:
+        if not self.array or self.empty or self.zeros is not None:
             return False
         return all(map(_is_separable, self.places))
 
@@ -349,20 +358,21 @@ def _locate_elements(
     run: KernelRunner, first: DataBytes, operand: Operand, use: MmaUse
 ) -> tuple[FragmentOrigin, ...] | None:
     """Return the origin of elements, of which the first bytes are given, in each warp; None if one is not known."""
-    if _is_open(first.record[use.active]):
+    if _is_open(_leave_zeros(run, first.record)[use.active]):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
     grids = [_arrange_elements(operand, grid) for grid in offsets.values()]
     records = _arrange_elements(operand, first.record)
     located = []
     for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
-        loads = [run.records[n] for n in set(records[warp].ravel().tolist()) - {EMPTY}]
+        loads = [run.records[n] for n in set(records[warp].ravel().tolist()) - {EMPTY, ZEROED}]
         array = _find_array(loads)
         if array is None or array in run.indices:
             return None
         places, filled = tuple(grid[warp] for grid in grids), records[warp] != EMPTY
         unit, unpacked = (loads[0].unit, loads[0].unpacked) if loads else (8, 0)
-        located.append(FragmentOrigin(array, tuple(offsets), places, filled, unit, unpacked))
+        zeros = _find_zeros(records[warp])
+        located.append(FragmentOrigin(array, tuple(offsets), places, filled, unit, unpacked, zeros))
     return tuple(located) or None
 
 
@@ -399,9 +409,19 @@ def _arrange_elements(operand: Operand, values: Ints) -> Ints:
     return grid
 
 
+def _leave_zeros(run: KernelRunner, record: Ints) -> Ints:
+    """Return records without those of zeros, which only a run with known sizes can tell from padding."""
+    return record if run.sizes is None else np.where(record == ZEROED, EMPTY, record)
+
+
+def _find_zeros(record: Ints) -> NDArray[np.bool_] | None:
+    zeros = record == ZEROED
+    return zeros if zeros.any() else None
+
+
 def _is_open(record: Ints) -> bool:
     """Return whether the origin of a byte is not known, or is a product."""
-    return bool(((record == OPEN) | (record < 0)).any())
+    return bool(((record == OPEN) | (record == ZEROED) | (record < 0)).any())
 
 
 def reload_operand(
@@ -423,8 +443,10 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
     """Return the origin of the elements that a descriptor reads; None if a byte's is not known."""
     size = use.element_bytes
     first = DataBytes(use.data.record[:, ::size], use.data.thread[:, ::size], use.data.byte[:, ::size])
-    if _is_open(first.record):
+    if _is_open(_leave_zeros(run, first.record)):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
-    array = find_common_value(run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY) or ""
-    return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), first.record != EMPTY)
+    loads = set(np.unique(first.record).tolist()) - {EMPTY, ZEROED}
+    array = find_common_value(run.records[n].array for n in loads) or ""
+    filled, zeros = first.record != EMPTY, _find_zeros(first.record)
+    return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), filled, zeros=zeros)

@@ -7,17 +7,19 @@ D is A·B with another size in its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.memory.comparisons import Compared
+from lanescope.reader.threads.memory.comparisons import DIFFERENT, Compared
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_sums import KnownMatrices
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
 
-DEEP = KnownMatrices(512, 256, 768)  # K is the largest, else k < M and k < N are always met
+_ORDERED = re.compile(r"(?<![<>-])(?:<|>=)(?![<>=])")
+_WIDER = {"<": "<=", ">=": ">"}
+_ADDED = re.compile(r"[+-]\s*(\d+)(?![\w.]|\s*[*/%])")
 _NAME = re.compile(r"((?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*)([A-Za-z_]\w*)")
 
 
@@ -31,16 +33,40 @@ def list_open_bounds(text: str, runs: Sequence[KernelRunner], known: KnownMatric
     return found
 
 
-def list_bound_edits(text: str, runs: Sequence[KernelRunner], known: KnownMatrices) -> Iterator[TextEdit]:
-    """Yield edits that name another size in a comparison with less than is compared, outside the heads of loops."""
+def list_bound_edits(
+    text: str, runs: Sequence[KernelRunner], known: KnownMatrices, always: Collection[Span] = ()
+) -> Iterator[TextEdit]:
+    """Yield edits that name another size in a comparison with less than is compared, outside the heads of loops.
+
+    always: comparisons that are changed, too, if all that is compared is less.
+    """
     blank = blank_text(text)
     for span, size in sorted({key for run in runs for key in run.compared}):
         beyond = any(run.compared.get((span, size), Compared(0, 0)).greatest >= size for run in runs)
-        names = _list_names(blank, span, known, size) if beyond and not _is_in_head(blank, span[0]) else ()
+        beyond |= span in always
+        names = _list_names(blank, span, known, size) if beyond and not is_in_head(blank, span[0]) else ()
         for name in names:
             letter = shorten_name(name[2])
             others = (_spell(blank, name, other) for other in "mnk" if other != letter)
             yield from (TextEdit(name.span(2), other) for other in others if other)
+
+
+def list_guard_edits(text: str, runs: Sequence[KernelRunner]) -> Iterator[TextEdit]:
+    """Yield edits of comparisons that only some threads meet: <= in place of <, > in place of >=, a smaller number."""
+    blank = blank_text(text)
+    for first, past in sorted({span for run in runs for span, of in run.outcomes.items() if DIFFERENT in of}):
+        if is_in_head(blank, first):
+            continue
+        for one in _ORDERED.finditer(blank, first, past):
+            yield TextEdit(one.span(), _WIDER[one[0]])
+        for one in _ADDED.finditer(blank, first, past):
+            yield from (TextEdit(one.span(1), str(int(one[1]) >> n)) for n in (1, 2, 3) if not int(one[1]) % (1 << n))
+
+
+def describe_guard(edit: TextEdit) -> CheckFinding:
+    """Make the finding of a condition that puts zeros in place of elements, if D is A·B after an edit."""
+    message = f"This condition leaves out elements along K: with {edit.text} here, D is A·B."
+    return CheckFinding("k_slices_left", message, edit.span, edits=(edit,))
 
 
 def describe_bound(text: str, edit: TextEdit) -> CheckFinding:
@@ -65,7 +91,7 @@ def _list_names(text: str, span: Span, known: KnownMatrices, size: int) -> list[
     return [one for one in _NAME.finditer(text, *span) if known.find(one[2]) == size]
 
 
-def _is_in_head(blank: str, at: int) -> bool:
+def is_in_head(blank: str, at: int) -> bool:
     """Return whether a place is in the head of a loop."""
     depth = 0
     for place in range(at - 1, -1, -1):

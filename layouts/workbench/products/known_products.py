@@ -24,11 +24,11 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.known_bounds import (
-    DEEP,
     are_equal,
     describe_bound,
+    describe_guard,
     list_bound_edits,
-    list_open_bounds,
+    list_guard_edits,
 )
 from lanescope.workbench.products.known_fragments import FragmentLister, find_change, find_lost
 from lanescope.workbench.products.known_mistakes import (
@@ -48,6 +48,7 @@ from lanescope.workbench.products.known_sums import (
     find_part_of_k,
     list_strides,
 )
+from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import make_open_point
@@ -152,7 +153,8 @@ def judge_known_products(
 @dataclass(frozen=True, slots=True)
 class _KnownRun:
     """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
-    a longer K; exact: whether other numbers of the launch may depend on them; alone: whether only one block is run.
+    a longer K; exact: whether other numbers of the launch may depend on them; alone: the block that is run, the first
+    or the last one; "" for several.
     """
 
     text: str
@@ -163,7 +165,7 @@ class _KnownRun:
     known: KnownMatrices = USUAL
     fitted: bool = False
     exact: bool = False
-    alone: bool = False
+    alone: str = ""
 
     def fit_launch(self) -> _KnownRun:
         """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
@@ -191,30 +193,65 @@ class _KnownRun:
                 any_ = any(verdict.fragments.values())
                 known = find_change(verdict.runners) if any_ else _explain_nothing(verdict.runners)
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
-                found = (find_other_type(self.text, head, run) for run in verdict.runners)
-                return self._judge_depth(verdict) or (known, next(filter(None, found), None))
+                types = (find_other_type(self.text, head, run) for run in verdict.runners)
+                return self._judge_again(verdict) or (known, next(filter(None, types), None))
             verdicts.append(verdict)
         open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
-        return open_part, self._find_bound(verdicts[0]) or self._find_edit(verdicts[0]) or self._find_mistake(verdicts)
+        found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0]) or self._find_edit(verdicts[0])
+        return open_part, found or self._find_mistake(verdicts)
 
-    def _judge_depth(self, verdict: _Verdict) -> tuple[OpenPart, CheckFinding | None] | None:
-        """Return why D is not A·B if K is larger than M and N, and the bound that is wrong; None if D is right."""
-        spans = [] if self.exact else list_open_bounds(self.text, verdict.runners, self.known)
-        deep = replace(self, known=DEEP, alone=True)
-        verdicts = list(deep.list_verdicts()) if spans else []
-        why = [one.open for one in verdicts if one.open not in (None, UNCOVERED)]
-        if not why or len(why) < len(verdicts) or why[0] is None:
+    def _judge_again(self, verdict: _Verdict) -> tuple[OpenPart, CheckFinding | None] | None:
+        """Return why D is not A·B with other sizes, and the bound that is wrong; None if D is right. verdict: of this
+        run.
+        """
+        others = () if self.exact else list_other_sizes(self.text, self.function, verdict.runners, self.known)
+        runs = ((replace(self, known=known, alone=block), spans) for known, block, spans in others)
+        judged = (run._judge_other(verdict, spans) for run, spans in runs if run._may_differ)
+        return next(filter(None, judged), None)
+
+    @property
+    def _may_differ(self) -> bool:
+        """Return whether a kernel has to be right with these sizes, too, and the last block is that at the corner."""
+        return self.known is DEEP or not (self.fitted or (self.alone == LAST and self._takes_turns))
+
+    def _judge_other(self, before: _Verdict, spans: Sequence[Span]) -> tuple[OpenPart, CheckFinding | None] | None:
+        """Return what is wrong with the sizes of this run. before: the verdict with others; spans: the bounds that this
+        run is for.
+        """
+        verdicts = list(self.list_verdicts())
+        why = next((one.open for one in verdicts if one.open not in (None, UNCOVERED)), None)
+        every = [one for of in before.fragments.values() for one in of]
+        runners = verdicts[0].runners
+        if why is None or any(one.open in (None, UNCOVERED) for one in verdicts):
             return None
-        reason = f"with M = {DEEP.m}, N = {DEEP.n} and K = {DEEP.k}, {why[0].reason}"
-        return OpenPart(reason, spans[0]), deep._find_bound(verdicts[0])
+        if self.known is TAILED and not has_own_tail(self.text, before.runners, runners, every):
+            return None
+        reason = f"with M = {self.known.m}, N = {self.known.n} and K = {self.known.k}, {why.reason}"
+        seen = {span for one in before.runners for span, _ in one.compared}
+        new = {span for one in runners for span, _ in one.compared} - seen
+        return OpenPart(reason, spans[0] if spans else why.span), self._find_bound(verdicts[0], new)
 
-    def _find_bound(self, verdict: _Verdict) -> CheckFinding | None:
+    def _find_guard(self, verdict: _Verdict) -> CheckFinding | None:
+        """Return the finding of a condition that puts zeros in place of elements, and with which D is A·B after a
+        change.
+        """
+        fragments = (one for of in verdict.fragments.values() for one in of)
+        if not any(side.zeros is not None for one in fragments for each in one.products for side in each.sides):
+            return None
+        for edit in islice(list_guard_edits(self.text, verdict.runners), MOST_EDITS):
+            edited = replace(self, text=apply_edits(self.text, [edit]))
+            first = next(replace(edited, alone=FIRST).list_verdicts())
+            if first.open is None and any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
+                return describe_guard(edit)
+        return None
+
+    def _find_bound(self, verdict: _Verdict, always: Collection[Span] = ()) -> CheckFinding | None:
         """Return the finding of a bound with which D is A·B if it is another one of M, N and K.
 
         If both others give A·B, the bound may name the right size beside a wrong number, and nothing is reported.
         """
         found: dict[Span, list[TextEdit]] = {}
-        for edit in islice(list_bound_edits(self.text, verdict.runners, self.known), MOST_EDITS):
+        for edit in islice(list_bound_edits(self.text, verdict.runners, self.known, always), MOST_EDITS):
             equal = are_equal(self.function, self.recorded, (self.text[slice(*edit.span)], edit.text))
             edited = replace(self, text=apply_edits(self.text, [edit]))
             if not equal and any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
@@ -228,6 +265,11 @@ class _KnownRun:
         return {shorten_name(name) for name in self.function.parameters} & set("mnk")
 
     @property
+    def _takes_turns(self) -> bool:
+        """Return whether the blocks of a line take tiles in turn."""
+        return "gridDim" in self.body and "blockIdx.y" not in self.body
+
+    @property
     def is_sized(self) -> bool:
         """Return whether parameters of the kernel are called M, N and K."""
         return len(self.sizes) == 3
@@ -235,7 +277,7 @@ class _KnownRun:
     def list_verdicts(self) -> Iterator[_Verdict]:
         """Yield a verdict for each choice of the strides that have no size."""
         sizes, grid = self._choose_sizes()
-        judge = self._judge_first if self.alone else self._judge_sizes
+        judge = self._judge_one if self.alone else self._judge_sizes
         first = judge(sizes, grid)
         yield first
         for strides in list_strides(first.unsized, self.known):
@@ -256,7 +298,7 @@ class _KnownRun:
     def _judge_sizes(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
         last = None
-        if "gridDim" in self.body and "blockIdx.y" not in self.body:  # blocks take tiles in turn: the first takes two
+        if self._takes_turns:  # the first block takes two tiles
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
             if first.open is not None:
                 return first
@@ -271,10 +313,10 @@ class _KnownRun:
         judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
 
-    def _judge_first(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
-        """Run the first block, and judge its part of D."""
-        line = "gridDim" in self.body and "blockIdx.y" not in self.body
-        verdict = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1) if line else grid or (*PLANE, 1))
+    def _judge_one(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
+        """Run the first or the last block, and judge its part of D."""
+        x, y, z = (BLOCKS, 1, 1) if self._takes_turns else grid or (*PLANE, 1)
+        verdict = self._run_blocks(sizes, [(0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0)], (x, y, z))
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
 

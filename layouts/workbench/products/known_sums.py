@@ -20,6 +20,7 @@ from lanescope.workbench.results import Span
 
 _STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
 _WHOLE = 1 << 32, 9  # more than for any fragment
+ABSENT = -(1 << 40)  # k of elements that are 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,9 @@ def list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict[
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Elements of an operand: the rows of A or columns of B, the k of each in elements, and the matrix of a batch."""
+    """Elements of an operand: the rows of A or columns of B, the k of each in elements, ABSENT if all are 0 there, and
+    the matrix of a batch.
+    """
 
     lines: Ints
     k: Ints
@@ -222,8 +225,8 @@ def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart 
         why = "products take other elements than rows of A and columns of B of M × K and K × N"
     elif not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
         stage, why = 1, "products of different rows, columns or arrays are added, or those of one array with itself"
-    elif any((a.k != b.k).any() for a, b in zip(*sides, strict=True)):
-        stage, why = 2, "A and B of a product have different k"
+    elif any(_have_other_k(a, b, order.known.k) for a, b in zip(*sides, strict=True)):
+        stage, why = 2, "A and B of a product have different k, or elements beyond K are multiplied by 0"
     else:
         stage, why = _judge_sum(order, one, sides[0], sides[1])
         place = one.stored if stage in _STORED else place
@@ -262,7 +265,8 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     is_split = one.adds and one.depth > 1 and batch == {0}
     part //= one.depth if is_split else 1
     first = one.block[2] * part if is_split else 0
-    every = np.sort(np.concatenate([line.k for line in a]))
+    every = np.sort(np.concatenate([np.minimum(of_a.k, of_b.k) for of_a, of_b in zip(a, b, strict=True)]))
+    every = every[every > ABSENT]
     if not np.array_equal(every, order.part or np.arange(first, first + part)):
         return 3, f"it is not the sum over each of the K = {order.known.k} once"
     rows, columns = order.sizes
@@ -276,12 +280,20 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     return (6, "") if right else (5, "A, B and D are not of one matrix of a batch, that of the block")
 
 
+def _have_other_k(a: _Lines, b: _Lines, depth: int) -> bool:
+    """Return whether elements of A and B that are multiplied have different k, or those beyond K meet zeros, which may
+    hide what they are.
+    """
+    both = np.stack([a.k, b.k])
+    return bool(((a.k != b.k) & ((both > ABSENT).all(axis=0) | (both >= depth).any(axis=0))).any())
+
+
 def _find_part(order: _Order, one: KnownFragment) -> tuple[int, ...]:
     """Return the k of A in a sum, if they are elements that are taken once; else nothing."""
     side = _read_side(order, one, 0)
     if len(side) < len(one.products) or one.bits < 8:
         return ()
-    every = np.concatenate([line.k for line in side]).tolist()
+    every = [k for line in side for k in line.k.tolist() if k > ABSENT]
     return tuple(sorted(every)) if len(set(every)) == len(every) else ()
 
 
@@ -303,6 +315,8 @@ def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: 
     separate. first: the lines at the beginning of the sum, whose k may go on beyond their ends.
     """
     origin, n, bits = operand
+    if origin.zeros is not None:
+        return _read_filled(order, operand, first)
     if origin.names != ("",) or not origin.array or origin.empty:
         return None
     bits = origin.unpacked or bits  # of an element in memory
@@ -312,6 +326,25 @@ def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: 
         return None
     found = _follow_lines(place, sizes, order.by_k[n], first) if first is not None else None
     return found or _split_lines(place, sizes, order.by_k[n])
+
+
+def _read_filled(order: _Order, operand: tuple[FragmentOrigin, int, int], first: _Lines | None) -> _Lines | None:
+    """Return the rows or columns and k of an operand some of whose k are 0 in all rows; None if others are 0, too."""
+    origin, n, bits = operand
+    zeros = origin.zeros
+    assert zeros is not None
+    if (zeros != zeros[:1]).any():
+        return None
+    if zeros.all():
+        return None if first is None else replace(first, k=np.full(zeros.shape[1], ABSENT))
+    keep = ~zeros[0]
+    some = replace(origin, zeros=None, places=tuple(of[:, keep] for of in origin.places), filled=origin.filled[:, keep])
+    found = _read_lines(order, (some, n, bits), first)
+    if found is None:
+        return None
+    k = np.full(len(keep), ABSENT)
+    k[keep] = found.k
+    return replace(found, k=k)
 
 
 def _follow_lines(place: Ints, sizes: tuple[int, int], by_k: bool, first: _Lines) -> _Lines | None:

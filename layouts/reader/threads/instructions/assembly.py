@@ -43,9 +43,11 @@ from lanescope.reader.threads.memory.storage import (
     LocalMemory,
     Mask,
     Pointer,
+    fill_up,
     join_data,
     make_open_data,
     spread_coefficient,
+    spread_number,
 )
 
 if TYPE_CHECKING:
@@ -278,6 +280,8 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
     known = isinstance(source, Pointer) and source.space == "global"
     site = code.get_site(operands[1], first=True)
     data = run.load_global(source.array, source.offset, count, site) if known else make_open_data(run.threads, count)
+    copied = spread_number(code.get_value(operands[3]), run.threads) if len(operands) > 3 else None
+    data = fill_up(data, copied) if copied is not None else data
     run.store_shared(target, data, code.get_site(operands[0]), True, code.get_site(operands[0], first=True))
 
 

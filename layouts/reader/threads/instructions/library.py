@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,10 @@ from lanescope.reader.threads.memory.storage import (
     FloatConstant,
     LocalMemory,
     Pointer,
+    fill_up,
     is_zero,
     join_data,
+    spread_number,
 )
 
 if TYPE_CHECKING:
@@ -272,10 +274,17 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
     data = run.load_global(source.array, source.offset, bytes_, node.arguments[1].span)
+    data = _end_in_zeros(run, data, node.arguments[3:], scope) if name.startswith("__") else data
     run.store_shared(target.offset, data, node.arguments[0].span, "async" in name)
     if name == "memcpy_async" and not has_own_pipeline(run.text):
         run.forget_order()
     return None
+
+
+def _end_in_zeros(run: KernelRunner, data: DataBytes, count: Sequence[tree.Expression], scope: Scope) -> DataBytes:
+    """Return data whose last bytes are 0. count: their number, if it is given."""
+    zeros = spread_number(run.evaluate(count[0], scope), run.threads) if count else None
+    return fill_up(data, data.size - zeros) if zeros is not None else data
 
 
 _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.threads.memory.records import LoadedRegister, MatrixLoad, RegisterUse, Span
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, make_open_data
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, is_zero, make_open_data, make_zeros
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -83,5 +83,6 @@ def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:
         if run.order is not None and value.load is not None:
             run.order.taken.add(value.load.read)
         return RegisterUse(value, value.load, value.number)
+    value = make_zeros(run.threads, 4) if run.sizes is not None and is_zero(value) else value
     known = isinstance(value, DataBytes) and value.size == 4
     return RegisterUse(value if known else None, unset=unset)

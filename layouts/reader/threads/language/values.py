@@ -29,7 +29,9 @@ from lanescope.reader.threads.memory.storage import (
     Pointer,
     ReadBytes,
     convert_to_float,
+    is_zero,
     make_open_data,
+    make_zeros,
     spread_coefficient,
 )
 
@@ -214,7 +216,7 @@ def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:
     """Return a value as the bytes of a type."""
     if isinstance(value, DataBytes):
         return convert_data(run, value, kind)
-    return make_open_data(run.threads, kind.size)
+    return (make_zeros if is_zero(value) else make_open_data)(run.threads, kind.size)
 
 
 def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBytes:

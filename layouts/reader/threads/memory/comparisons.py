@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
+MET, UNMET, DIFFERENT = "met", "unmet", "different"  # by all running threads, by none, by some
 _LEAST_SIZE = 128  # of a matrix, in a run with known sizes
 
 
@@ -36,8 +37,24 @@ def note_comparison(
     if result is None:
         run.limits[span] = left, right
     elif run.sizes is not None and run.mask.any():
+        _note_limit(run, span, left, right)
+        met = spread_coefficient(result.const, run.threads)[run.mask] != 0 if result.const is not None else None
+        if met is not None:
+            outcome = MET if met.all() else DIFFERENT if met.any() else UNMET
+            run.outcomes.setdefault(span, set()).add(outcome)
         for value, size in ((left, right.known or 0), (right, left.known or 0)):
             if size >= _LEAST_SIZE and value.const is not None:
                 compared = spread_coefficient(value.const, run.threads)[run.mask]
                 seen = Compared(int(compared.min()), int(compared.max()))
                 run.compared[span, size] = seen.join(run.compared.get((span, size)))
+
+
+def _note_limit(run: KernelRunner, span: Span, left: ThreadNumber, right: ThreadNumber) -> None:
+    """Record a number that is the same for all running threads if each of them compares another one with it."""
+    if left.const is None or right.const is None:
+        return
+    both = [spread_coefficient(one.const, run.threads)[run.mask] for one in (left, right)]
+    for value, limit in (both, both[::-1]):
+        least, greatest = int(limit.min()), int(limit.max())
+        if least == greatest and (value != value[0]).any():
+            run.guards[span] = Compared(least, greatest).join(run.guards.get(span))

@@ -27,7 +27,7 @@ from lanescope.reader.threads.language.numbers import (
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-EMPTY, OPEN = 0, 1  # records: a byte that nothing wrote, one whose origin is not known
+EMPTY, ZEROED, OPEN = 0, 1, 2  # records: a byte that nothing wrote, one of a 0, one whose origin is not known
 SHARED_BYTES = 1 << 19
 ALIGNMENT = 1 << 10  # of every array
 BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
@@ -85,6 +85,13 @@ def make_open_data(threads: int, size: int) -> DataBytes:
     return DataBytes(nothing + OPEN, nothing, nothing)
 
 
+@lru_cache(maxsize=64)
+def make_zeros(threads: int, size: int) -> DataBytes:
+    """Return bytes that are 0."""
+    nothing = np.zeros((threads, size), np.int64)
+    return DataBytes(nothing + ZEROED, nothing, nothing)
+
+
 @value_class(frozen=True, slots=True, eq=False)
 class ReadBytes(DataBytes):
     """A register that plain loads of shared memory filled; sites: the load of each byte."""
@@ -102,6 +109,12 @@ class ReadBytes(DataBytes):
     def resize_element(self, size: int) -> ReadBytes:
         resized = DataBytes.resize_element(self, size)
         return ReadBytes(resized.record, resized.thread, resized.byte, self.sites[:1] * size)
+
+
+def fill_up(data: DataBytes, copied: Ints) -> DataBytes:
+    """Return data whose bytes are 0 after the first ones. copied: the number of these in every thread."""
+    beyond = np.arange(data.size) >= copied[:, None]
+    return DataBytes(np.where(beyond, ZEROED, data.record), data.thread, data.byte) if beyond.any() else data
 
 
 def join_data(parts: list[DataBytes]) -> DataBytes:
@@ -142,7 +155,10 @@ def convert_to_float(value: ThreadNumber) -> FloatConstant:
 
 
 def is_zero(value: Value) -> bool:
-    """Return whether a value is certainly 0 in all threads."""
+    """Return whether a value, or all of a vector such as uint4, is certainly 0 in all threads."""
+    if isinstance(value, Pointer) and value.space == "local" and not value.dims and value.type.vector:
+        first = value.offset.known if value.offset is not None else None
+        return first is not None and value.array.is_zero(first, value.type.size)
     return value == ZERO if isinstance(value, FloatConstant) else isinstance(value, ThreadNumber) and value.known == 0
 
 
@@ -197,6 +213,9 @@ class LocalMemory:
         old = self.cells.get(offset)
         if mask is not None and old is not None and old[1] == size:
             value = merge_values(mask, value, old[0])
+        elif mask is not None and (isinstance(value, DataBytes) or is_zero(value)):
+            before = self._collect_bytes(offset, size, len(mask))
+            value = merge_values(mask, value, before) if before is not None else value
         if not self.cells and size and not offset % size:
             self.width = size
         if size and self.width == size and not offset % size:
@@ -206,6 +225,19 @@ class LocalMemory:
         for start in self._find_overlap(offset, size):
             del self.cells[start]
         self.cells[offset] = (value, size)
+
+    def _collect_bytes(self, offset: int, size: int, threads: int) -> DataBytes | None:
+        """Return the bytes of values of other sizes; None if none of them is loaded data or 0."""
+        found = list[DataBytes]()
+        for at in range(offset, offset + size):
+            piece = self._find(at)
+            near = ((start, *cell) for start, cell in self.cells.items() if start <= at < start + cell[1])
+            zero = piece is None and any(is_zero(value) for _, value, _ in near)
+            found.append(
+                piece[0].cut_bytes(piece[1], 1) if piece else (make_zeros if zero else make_open_data)(threads, 1)
+            )
+        data = join_data(found)
+        return data if (data.record != OPEN).any() else None
 
     def _find_overlap(self, offset: int, size: int) -> list[int]:
         near: Iterable[int] = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
@@ -257,11 +289,20 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
     if isinstance(new, DataBytes) and isinstance(old, DataBytes) and new.size == old.size:
         both = zip((new.record, new.thread, new.byte), (old.record, old.thread, old.byte), strict=True)
         return DataBytes(*(a if a is b else np.where(mask[:, None], a, b) for a, b in both))
-    if isinstance(new, DataBytes):
-        return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
+    if isinstance(new, DataBytes) or isinstance(old, DataBytes):
+        return _join_constant(mask, new, old)
     if not isinstance(new, FloatConstant) or not isinstance(old, FloatConstant):
         return None
     return CONSTANT if new.zero == old.zero else PARTLY_ZERO
+
+
+def _join_constant(mask: Mask, new: Value, old: Value) -> DataBytes | None:
+    """Return data where the mask is set, and a constant elsewhere, or the reverse; None if D would be replaced."""
+    if isinstance(new, DataBytes):
+        return DataBytes(np.where(mask[:, None], new.record, ZEROED if is_zero(old) else OPEN), new.thread, new.byte)
+    if not is_zero(new) or (old.record < 0).any():
+        return None
+    return DataBytes(np.where(mask[:, None], ZEROED, old.record), old.thread, old.byte)
 
 
 @dataclass(slots=True, eq=False)
