@@ -13,6 +13,7 @@ from lanescope.app.memory import descriptors as memory
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.reader.code.descriptors.code_words import build_word
+from lanescope.reader.words.descriptor_word import recognise_word
 from lanescope.render.descriptor import render_code
 from tests.cases import for_each
 from tests.sample import choose_count
@@ -191,3 +192,23 @@ def test_any_code_is_read_or_refused(text: str) -> None:
         assert 0 <= build_word(text).word < 1 << 64
     except LayoutError as error:
         assert error.message and error.hint
+
+
+@for_each(
+    ("text", "words"),
+    [
+        ("LBO 16, SBO 1024, 128B swizzle, K-major, bf16", [0x4000004000010000]),
+        ("leading dimension byte offset 128, stride dimension byte offset 256, no swizzle", [0x0000001000080000]),
+        ("LBO=1 SBO=64 swizzle 128B", [0x4000004000010000]),  # 1 is no multiple of 16
+        ("SBO 64, 128B swizzle", [0x4000004000000000, 0x4000000400000000]),  # 8 rows of 128 bytes take 1,024
+        ("tcgen05 LBO 16 SBO 1024 swizzle 128B start 0x400", [0x4000404000010040]),
+    ],
+)
+def test_a_line_of_fields_is_the_word_that_has_them(text: str, words: list[int]) -> None:
+    """By hand, PTX ISA 9.7.15.5.1.2.2 and table 41: LBO >> 4 at bit 16, SBO >> 4 at bit 32, the swizzle above."""
+    assert [int(meaning.facts["word"], 0) for meaning in recognise_word(text)] == words
+
+
+@for_each("text", ["what is SBO 1024 with 128B swizzle", "SBO = 1024", "LBO 16 and SBO 1024", "M 64, 128B swizzle"])
+def test_a_line_with_other_words_or_without_a_swizzle_is_no_word(text: str) -> None:
+    assert recognise_word(text) == ()

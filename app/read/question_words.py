@@ -13,8 +13,14 @@ _ORDINAL = re.compile(
     re.I,
 )
 _FRAGMENT = re.compile(rf"(?:\w+::)*\b(?:{FRAGMENT.pattern})")
+_ATOM = re.compile(r"(?:\w+::)*\b(?:MMA|Copy)_(?:Atom|Traits)\s*<\s*(?:\w+::)*(SM\d+_\w+)\s*(?:,[^<>]*)?>")
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[(\d{1,3})\]")  # fragment.x[5]
-_SASS = re.compile(r"\b(?P<opcode>[DHIQOB]MMA[.\w]*)\s+R(\d+)[.\w]*,\s*R(\d+)[.\w]*,\s*R(\d+)[.\w]*,\s*(?:R(\d+)|RZ)\b")
+_SASS = re.compile(
+    r"\b(?P<opcode>[DHIQOB]MMA[.\w]*)\s+R(\d+)[.\w]*,\s*R(\d+)[.\w]*,\s*R(\d+)[.\w]*,\s*(?:R\d+|RZ)\b"
+    r"(?:,\s*!?U?[RP]\w+)*"
+)
+_LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
+_LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
 _MOST_REGISTERS = 8  # of an operand of mma.sync
 
@@ -27,7 +33,7 @@ def rewrite_question(text: str) -> str:
     >>> rewrite_question("R25 of HMMA.16816.F32 R24, R4, R8, R24 in lane 5")
     'R1 of D of HMMA.16816.F32 in lane 5'
     """
-    return _rewrite_registers(_rewrite_fragments(_ORDINAL.sub(_write_number, text)))
+    return _rewrite_registers(_rewrite_fragments(_ATOM.sub(r"\1", _ORDINAL.sub(_write_number, text))))
 
 
 def _write_number(match: re.Match[str]) -> str:
@@ -49,10 +55,10 @@ def _rewrite_fragments(text: str) -> str:
 def _rewrite_registers(text: str) -> str:
     """Count the registers of a question from the first one of their operand in the text's only line of SASS."""
     lines = list(_SASS.finditer(text))
-    if len(lines) != 1:
+    if len(lines) != 1 or not _LANE.search(text):
         return text
     line = lines[0]
-    firsts = [(int(first), letter) for first, letter in zip(line.groups()[1:4], "DAB", strict=True)]
+    firsts = [(int(first), letter) for first, letter in zip(line.groups()[1:], "DAB", strict=True)]
 
     def write_register(match: re.Match[str]) -> str:
         number = int(match[1])

@@ -101,12 +101,14 @@ def read_text(text: str) -> Reading:
 
 
 def _read_text(text: str) -> Reading:
-    if (reading := message_readings.read_message(text)) is not None:
-        return reading
-    if (reading := wildcards.read_pattern(text) or expressions.read_expression(text)) is not None:
-        return reading
-    if (reading := opcode_readings.refuse_opcode(text)) is not None:
-        return reading
+    for read_first in (
+        message_readings.read_message,
+        wildcards.read_pattern,
+        expressions.read_expression,
+        opcode_readings.refuse_opcode,
+    ):
+        if (reading := read_first(text)) is not None:
+            return reading
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading

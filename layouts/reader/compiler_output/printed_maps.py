@@ -91,6 +91,18 @@ class _PrintedFields:
     def has_field(self, name: str) -> bool:
         return name in self.numbers or name in self.words or name in self.pointers
 
+    def add_field(self, name: str, match: re.Match[str]) -> None:
+        """Add the value of a field, a match of _FIELD."""
+        self.end = match.end()
+        if match["which"] or match["word"]:
+            self.words[name] = match[0] if match["which"] else match["word"]
+        elif match["list"]:
+            self.add_list(name, match["list"])
+        elif match["numbers"]:
+            self.numbers[name] = [int(digits) for digits in re.findall(r"-?\d+", match["numbers"])]
+        if match["pointer"]:
+            self.pointers[name] = int(match["pointer"], 0)
+
     def add_list(self, name: str, printed: str) -> None:
         """Add the items of a list; those that are no integers as names."""
         items = [item.strip() for item in re.split(r"," if "," in printed else r"\s+", printed.strip())]
@@ -128,8 +140,7 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
     at: _PrintedFields | None = None
     for match in _FIELD.finditer(text):
         name = _ENUM_FIELDS[match["which"].upper()] if match["which"] else next(key for key in _NAMES if match[key])
-        word = match[0] if match["which"] else match["word"]
-        if not (match["pointer"] or match["list"] or match["numbers"] or word):
+        if not any(match[form] for form in ("pointer", "list", "numbers", "word", "which")):
             continue
         if at is not None and match["which"] and text[at.end : match.start()].strip() == "(":
             continue  # of the number before it: 6 (CU_TENSOR_MAP_DATA_TYPE_FLOAT16)
@@ -137,15 +148,7 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
             if at is not None:
                 yield at
             at = _PrintedFields(match.start(), match.end())
-        at.end = match.end()
-        if word:
-            at.words[name] = word
-        elif match["list"]:
-            at.add_list(name, match["list"])
-        elif match["numbers"]:
-            at.numbers[name] = [int(digits) for digits in re.findall(r"-?\d+", match["numbers"])]
-        if match["pointer"]:
-            at.pointers[name] = int(match["pointer"], 0)
+        at.add_field(name, match)
     if at is not None:
         yield at
 

@@ -74,10 +74,13 @@ def recognise_word(text: str) -> tuple[TextMeaning, ...]:
         if not printed_words.recognise_bit_field_types(text)
         else _recognise_descriptor_type(text)
     )
-    if len(meanings) == 1 and meanings[0].kind == "descriptor":
+    if not meanings:
+        stated = stated_fields.encode_stated_fields(text)
+        meanings = tuple(printed_words.make_descriptor_meaning(word, notices, False) for word, notices in stated)
+    elif len(meanings) == 1 and meanings[0].kind == "descriptor":
         first = meanings[0]
-        stated = stated_fields.compare_matrix_fields(text, int(first.facts["word"], 0))
-        meanings = (replace(first, notices=(*stated, *first.notices), sure=first.sure and not stated),)
+        other = stated_fields.compare_matrix_fields(text, int(first.facts["word"], 0))
+        meanings = (replace(first, notices=(*other, *first.notices), sure=first.sure and not other),)
     is_short = len(text) <= _MOST_MEANT and _OF_TCGEN05.search(text)
     return tuple(map(_note_missing_version, meanings)) if is_short else meanings
 

@@ -1,4 +1,4 @@
-"""Compare the fields that a line states beside a descriptor word with those of the word."""
+"""Read the fields that a line states: those of a descriptor, or beside a word, which are compared with its own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lanescope.blackwell.idesc import IdescWord
-from lanescope.descriptor.matrix import Descriptor
-from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.descriptor.matrix import Descriptor, encode_descriptor
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, get_format_of_word
+from lanescope.shared.tma import WIDTHS
 
 _LONGEST = 200  # characters of one line
 _NUMBER = r"(?:[ \t]*(?:[:=]|is|of)[ \t]*|[ \t]+)(?P<value>0[xX][0-9a-fA-F]{1,8}|\d{1,8})(?![\w.*+/])"
@@ -24,7 +26,68 @@ _WIDTH = re.compile(
     r"|(?P<none>\b(?:no[ -]swizzle|unswizzled|swizzle[ :=_]+none))\b",
     re.I,
 )
+_BESIDE = re.compile(  # words of a line that states nothing but the fields of a descriptor
+    r"\b(?:a|an|and|the|of|for|with|in|is|bytes?|b|k|mn|major|kmajor|mnmajor|swizzl\w*|mode|wgmma|tcgen05|umma|gmma|smem"
+    rf"|shared|matrix|descriptor|desc|tile|atom|operand|{'|'.join(DTYPES)}|fp16|fp8|half|bfloat16)\b",
+    re.I,
+)
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_OF_TCGEN05 = re.compile(r"(?<![A-Za-z])(?:tcgen05|umma)(?![A-Za-z])", re.I)
+_STRIDES = ("lbo_bytes", "sbo_bytes")
+_UNIT = 16  # bytes
+_LEAST_ROWS = 8  # of a core matrix
+_SAYS_UNITS = "LBO and SBO are read as the fields' values, in units of 16 bytes."
+_SAYS_BYTES = "LBO and SBO are read as bytes."
 _SHAPE = re.compile(r"\bm(\d{1,3})n(\d{1,3})(?:k\d+)?\b|\bM[ =:]{1,3}(\d{1,3})\b|\bN[ =:]{1,3}(\d{1,3})\b", re.I)
+
+
+def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Encode the descriptors that a line may mean which states LBO or SBO and a swizzle, and nothing else.
+
+    Return each word with what was assumed, the more likely first; [] for any other text. LBO and SBO may be in bytes
+    or, like the fields, in units of 16 bytes: eight rows of a tile lie no less than 8 times the swizzle's width apart.
+    LayoutError if an amount does not fit.
+
+    >>> [hex(word) for word, _ in encode_stated_fields("LBO 16, SBO 1024, 128B swizzle")]
+    ['0x4000004000010000']
+    """
+    found = _find_alone(text)
+    if found is None:
+        return []
+    amounts, swizzle = found
+    form = TCGEN05 if _OF_TCGEN05.search(text) else WGMMA
+    missing = [_AMOUNTS[name][0] for name in ("lbo_bytes", "sbo_bytes", "start_address") if name not in amounts]
+    open_ = (f"Not in the text, and 0 here: {', '.join(missing)}.",) if missing else ()
+    in_bytes = {name: value * _UNIT if name in _STRIDES else value for name, value in amounts.items()}
+    is_small = amounts.get("sbo_bytes", _LEAST_ROWS * WIDTHS[swizzle]) < _LEAST_ROWS * WIDTHS[swizzle]
+    is_unit = any(amounts.get(name, 0) % _UNIT for name in _STRIDES)
+    words = []
+    if is_small or is_unit:
+        words.append((encode_descriptor(form, in_bytes, swizzle).word, (_SAYS_UNITS, *open_)))
+    if not is_unit:
+        words.append((encode_descriptor(form, amounts, swizzle).word, (_SAYS_BYTES, *open_)))
+    return words
+
+
+def _find_alone(text: str) -> tuple[dict[str, int], str] | None:
+    """Return the amounts and the swizzle of a line that states each once, and nothing else; None for any other text."""
+    found = {amount: list(pattern.finditer(text)) for amount, (_, pattern) in _AMOUNTS.items()}
+    widths = list(_WIDTH.finditer(text))
+    is_once = len(widths) == 1 and max(map(len, found.values())) == 1
+    if len(text) > _LONGEST or not is_once or not any(found[name] for name in _STRIDES):
+        return None
+    rest = text
+    for pattern in (*(pattern for _, pattern in _AMOUNTS.values()), _WIDTH, _BESIDE):
+        rest = pattern.sub(" ", rest)
+    if "\n" in text.strip() or _WORD.search(rest):
+        return None
+    amounts = {amount: int(matches[0]["value"], 0) for amount, matches in found.items() if matches}
+    return amounts, _get_mode(widths[0])
+
+
+def _get_mode(match: re.Match[str]) -> str:
+    """Return the name of the swizzle that a line states."""
+    return "none" if match["none"] else f"{match['width'] or match['of']}B"
 
 
 def compare_matrix_fields(text: str, word: int) -> tuple[str, ...]:
@@ -47,9 +110,8 @@ def _compare_amounts(text: str, facts: Mapping[str, Any]) -> Iterator[str]:
             if isinstance(has, int) and stated not in (has, has >> 4):  # in bytes, or as the field has it
                 yield f"The text says {title} {show(stated)}, but the word has {title} {show(has)}."
     for match in _WIDTH.finditer(text):
-        stated_mode = "none" if match["none"] else f"{match['width'] or match['of']}B"
-        if str(facts["swizzle"]).partition("_")[0] != stated_mode:
-            yield f"The text says swizzle {stated_mode}, but the word has swizzle {facts['swizzle']}."
+        if str(facts["swizzle"]).partition("_")[0] != _get_mode(match):
+            yield f"The text says swizzle {_get_mode(match)}, but the word has swizzle {facts['swizzle']}."
 
 
 def _choose_form(spelled: str) -> Callable[[int], str]:
