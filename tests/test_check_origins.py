@@ -13,6 +13,7 @@ import pytest
 from lanescope.reader.code.findings import Pitfall
 from tests.cases import for_each
 from tests.checked import check_whole, list_findings, locate_findings, run_blocks
+from tests.test_tile_overwrites import STAGED as TWO_GROUPS
 from tests.transfer_kernels import EPILOGUE, READ_A, READ_B, plant
 
 STORES = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
@@ -42,7 +43,38 @@ THROUGH_SHARED = plant((EPILOGUE.replace(STORES, EACH), STAGED), text=KERNEL)
 STAGE_READ = "= stage[i / BN * (BN + 8)"
 LOAD_B = "t * BK, col);"
 
+HALVES = plant(  # each warpgroup copies two boxes to the tensor of C
+    (
+        "      tma_store(&tc, staged, col, row + group * BM);\n",
+        "      tma_store(&tc, staged, col, row + group * BM);\n"
+        "      tma_store(&tc, staged + 32 * BN, col, row + group * BM + 32);\n",
+    ),
+    ("make_map(&tc, C, M, N, BM, BN", "make_map(&tc, C, M, N, BM / 2, BN"),
+    text=TWO_GROUPS,
+)
+BATCHED = plant(
+    (
+        "const CUtensorMap* map, uint64_t* bar, int x, int y)",
+        "const CUtensorMap* map, uint64_t* bar, int x, int y, int z = 0)",
+    ),
+    ("cp.async.bulk.tensor.2d.shared", "cp.async.bulk.tensor.3d.shared"),
+    ("{%3, %4}", "{%3, %4, %5}"),
+    ('"r"(x), "r"(y)', '"r"(x), "r"(y), "r"(z)'),
+    ("t * BK, row);", "t * BK, row, blockIdx.z);"),
+    (LOAD_B, "t * BK, col, blockIdx.z);"),
+    ("dims[2] = {cols, rows}", "dims[3] = {cols, rows, 2}"),
+    ("strides[1] = {cols * sizeof(bf16)}", "strides[2] = {cols * sizeof(bf16), rows * cols * sizeof(bf16)}"),
+    ("box[2] = {box_cols, box_rows}, ones[2] = {1, 1}", "box[3] = {box_cols, box_rows, 1}, ones[3] = {1, 1, 1}"),
+    ("BFLOAT16, 2,", "BFLOAT16, 3,"),
+    (PLACE, PLACE.replace("C[", "D[")),
+    ("  float d[64]", "  bf16* D = C + (size_t)blockIdx.z * M * N;\n  float d[64]"),
+    ("M / BM * (N / BN)", "dim3(M / BM * (N / BN), 1, 2)"),
+    text=KERNEL,
+)
 MISTAKES = [
+    (HALVES, "BM + 32);", "BM + 16);", "result_misplaced", "tma_store(&tc, staged + 32"),
+    (HALVES, "sB + group * BN * BK;", "sB + group * BM * BK;", "store_order_missing", "bf16* staged ="),
+    (BATCHED, "z * M * N", "z * M * K", "result_misplaced", "bf16* D ="),
     (KERNEL, LOAD_B, "t * BK, m * BN);", "row_coordinate_wrong", "m * BN"),
     (KERNEL, PLACE, "C[(n * BM + r - row + 8 * h) * N + c + e]", "result_misplaced", "C[(n * BM"),
     (

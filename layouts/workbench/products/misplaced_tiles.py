@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -37,6 +36,7 @@ class StoredTile:
     stores: tuple[ResultStore | BoxMove, ...]
     staged: Span | None
     left: int
+    by: Ints
 
     @property
     def block(self) -> Block:
@@ -45,6 +45,11 @@ class StoredTile:
     @property
     def group(self) -> int:
         return self.sum.group
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Where the boxes of A and B are along other dimensions than rows, columns and K."""
+        return (*self.sum.find_batch(0), *self.sum.find_batch(1))
 
     @property
     def site(self) -> Span:
@@ -125,7 +130,7 @@ def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) 
         return (
             _find_exchanged(tiles)
             or (_find_other_pitch(array, tiles, depth) if depth else None)
-            or _find_scattered(array, orders)
+            or _find_scattered(array, orders, text)
         )
     away = {(one.rows, one.columns) for one in shifted}
     if away == {(0, 0)} or (len(away) == 1 and not _is_of_group(shifted[0], text)):
@@ -178,7 +183,7 @@ def _is_of_group(shifted: ShiftedTile, text: str) -> bool:
     return away == rows and find_store_place(text, tile.site, None, "", 0) != tile.site
 
 
-def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]]) -> Pitfall | None:
+def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: str) -> Pitfall | None:
     """Return the finding of elements that shared memory does not bring to their place in D, although it does so for
     enough others that the order of D is known. orders: the tiles, stored by rows and by columns.
     """
@@ -190,12 +195,57 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]]) -> Pitfa
     least = total // (256 if staged[0].box is not None else 16)  # of an array, the pitch might be another one
     if max(right) == total or max(right) < max(least, 2 * min(right)):
         return None
+    ordered = orders[right[1] > right[0]]
+    found = _find_wrong_box(array, ordered, right[1] > right[0]) or _find_shared_bytes(array, ordered, text)
+    if found is not None:
+        return found
     wrong = total - max(right)
     message = (
         f"{wrong:,} of {total:,} elements of D come to other rows or columns of {array} than theirs: what is stored to"
         " shared memory here is not read as it is stored."
     )
     return Pitfall("result_misplaced", message, staged[0].staged or staged[0].site)
+
+
+def _find_wrong_box(array: str, tiles: Sequence[StoredTile], turned: bool) -> Pitfall | None:
+    """Return the finding of a TMA copy whose elements are all stored away from their places by one distance, if all
+    other ones are right.
+    """
+    found: Pitfall | None = None
+    for tile in tiles:
+        shifts = tile.find_shifts()
+        for n in np.unique(tile.by[shifts.any(axis=1), 0]).tolist():
+            own, move = shifts[tile.by[:, 0] == n], tile.stores[n]
+            once = len(np.unique(tile.made, axis=0)) == len(tile.made)
+            if not isinstance(move, BoxMove) or not once or (own != own[0]).any() or own[0].all():
+                return None
+            side = int(np.flatnonzero(own[0])[0])
+            what = "rows" if side == 0 else "columns"
+            message = (
+                f"This copy stores elements of D {abs(own[0][side])} {what} {'before' if own[0][side] < 0 else 'after'}"
+                f" their own in {array}."
+            )
+            place = find_store_place("", move.site, move, "", side ^ turned)
+            found = found or Pitfall("result_misplaced", message, place)
+    return found
+
+
+def _find_shared_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pitfall | None:
+    """Return the finding of warpgroups that store elements of D to the same bytes of shared memory, so that one copies
+    those of another one.
+    """
+    for tile in tiles:
+        foreign = tile.by[:, 1] != tile.group
+        wrong = tile.find_shifts().any(axis=1)
+        groups = set(tile.by[foreign, 1].tolist())
+        others = {one.group for one in tiles if one.block == tile.block}
+        if foreign.any() and (foreign == wrong).all() and groups <= others and tile.staged is not None:
+            message = (
+                f"Warpgroup {min(groups)} copies elements of D to {array} that warpgroup {tile.group} has stored to"
+                " shared memory: the bytes that both store to overlap."
+            )
+            return Pitfall("result_misplaced", message, find_defining_place(text, tile.staged, "group"))
+    return None
 
 
 def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:
@@ -283,7 +333,7 @@ def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
     """Return whether a coordinate is wrong, and not the store: the same elements are computed twice and stored in two
     places, or the copies of a tile begin within another one, outside the matrix, or not where that begins.
     """
-    made = [tuple(map(int, one.tile.made.min(axis=0))) for one in shifted]
+    made = [(*map(int, one.tile.made.min(axis=0)), *one.tile.batch) for one in shifted]
     put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
     size = shifted[0].tile.size
     outside = [any(at[n] >= size[n] for at in of_tiles for n in (0, 1)) for of_tiles in (made, put)]
@@ -300,15 +350,14 @@ def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
 
 
 def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
-    """Return what the wrong distance differs by: "block", "group" (of warps) or "" (nothing)."""
+    """Return what the wrong distance differs by: "group" (of warps), "batch", "block" or "" (nothing)."""
     of_tile = [(one.tile, (one.rows, one.columns)[side]) for one in shifted]
-    counts = Counter(shift for _, shift in of_tile)
-    if len(counts) == 1:
+    if len({shift for _, shift in of_tile}) == 1:
         return ""
-    by_group: dict[int, set[int]] = {}
-    for tile, shift in of_tile:
-        by_group.setdefault(tile.group, set()).add(shift)
-    return "group" if all(len(shifts) == 1 for shifts in by_group.values()) else "block"
+    for name, keys in (("group", [one.group for one, _ in of_tile]), ("batch", [one.batch for one, _ in of_tile])):
+        if len(set(keys)) == len({(key, shift) for key, (_, shift) in zip(keys, of_tile, strict=True)}):
+            return name
+    return "block"
 
 
 # what nothing stores, and what two blocks store ----------------------------------------------------------------------

@@ -16,7 +16,11 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
 _GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
 _PREFETCH = re.compile(r"\w*prefetch\w*\s*(?:<[^<>;]*>\s*)?\([^;]*;")
-_FORMS = {"block": _BLOCK, "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I)}
+_FORMS = {
+    "block": _BLOCK,
+    "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I),
+    "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
+}
 _MOST = 4  # definitions that lead from one to the next
 
 

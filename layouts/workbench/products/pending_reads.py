@@ -13,7 +13,9 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import Agent
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.tile_steps import TileStep
+from lanescope.workbench.products.origin_places import find_defining_place
 from lanescope.workbench.products.product_origins import WARPGROUP
+from lanescope.workbench.results import Span
 from lanescope.workbench.text.loop_texts import find_next_statement, find_place_after
 
 CODE = "store_order_missing"
@@ -67,6 +69,15 @@ class ReadExplainer:
         at = find_place_after(self.blank, self.placed[read.event].call, self.events[overwrite.event].call)
         message = f"A barrier is missing before this: other threads may still read shared memory that {what}."
         return Pitfall(CODE, message, (at, at + 1))
+
+    def explain_shared(self, store: Span, groups: tuple[int, int]) -> Pitfall:
+        """Return the finding of a store to bytes to which another warpgroup stores before they have been read."""
+        one, other = sorted(groups)
+        message = (
+            f"Warpgroups {one} and {other} store D to the same bytes of shared memory, and one may read there what the"
+            " other one has stored."
+        )
+        return Pitfall(CODE, message, find_defining_place(self.blank, store, "group"))
 
     def _explain_copy(self, read: PendingRead, overwrite: Overwrite, what: str) -> Pitfall:
         """Return the finding of a bulk copy whose bytes are overwritten."""

@@ -21,7 +21,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import WARP, TraceLostError
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import parse_expression
@@ -72,7 +72,8 @@ _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
 _LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
-_Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
+# origins, places, coordinates inside D, their store, and the threads that execute it
+_Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove, Ints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +349,10 @@ def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
             stores = tuple(dict.fromkeys(part[3] for part in of_tile))
             staged = finder.trace.staged.sites.get(record)
             left = total.elements - len(np.unique(inside, axis=0))
-            yield array, StoredTile(made, put, size, total, stores, staged, left)
+            by = [
+                np.stack(np.broadcast_arrays(stores.index(p[3]), p[4] // (WARP * WARPGROUP)), axis=1) for p in of_tile
+            ]
+            yield array, StoredTile(made, put, size, total, stores, staged, left, np.concatenate(by))
 
 
 def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
@@ -359,7 +363,13 @@ def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
             total = finder.find_sum(-one.record - 1, warp)
             if total is not None and all(last.in_memory or last.mask[one.lanes].all() for last in total.products[-1:]):
                 made = np.stack([total.rows[row], total.columns[column]], axis=1)
-                yield array, one.record, warp // WARPGROUP, (made, at, np.stack([row, column], axis=1), one.store)
+                lanes = np.broadcast_to(one.lanes, one.thread.shape)[one.thread // WARP == warp]
+                yield (
+                    array,
+                    one.record,
+                    warp // WARPGROUP,
+                    (made, at, np.stack([row, column], axis=1), one.store, lanes),
+                )
 
 
 def _list_boxed(finder: OriginFinder) -> Iterator[Placed]:

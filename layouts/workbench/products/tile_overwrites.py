@@ -186,6 +186,7 @@ class _Follower:
         self.reads: dict[tuple[int, int], PendingRead] = {}  # by column and number
         self.writers: dict[int, Ints] = defaultdict(_make_bytes)  # slot → the last store to each byte
         self.sites: dict[tuple[int, int], Span] = {}  # of stores, by slot and number
+        self.staged: dict[int, Ints] = defaultdict(_make_bytes)  # warp → its last store to each byte
         self.stored = _make_bytes()  # the event of the last store to each byte
         self.copies: list[tuple[int, int]] = [(0, 0)]  # slot of the mbarrier, and the phases that tell of the arrival
         self.copy = _make_bytes()  # the last copy to each byte
@@ -313,9 +314,21 @@ class _Follower:
         if step.kind == "store":
             self._store(n, event, places, (known, slot, number))
         else:
+            self._check_stores(warp, places, known)
             column = 2 * slot + (step.kind == "copy")
             self.loads[column][places] = number
             self.reads[column, number] = PendingRead(n, event)
+
+    def _check_stores(self, warp: int, places: Ints, known: Ints) -> None:
+        """Note a read of bytes to which warps of two warpgroups have stored, if nothing orders it with one of them."""
+        for other, numbers in self.staged.items():
+            late = places[numbers[places] > known[2 * (self.of_warps + other)]]
+            mine = [w for w in self.staged if w // WARPGROUP == warp // WARPGROUP and self.staged[w][late].any()]
+            if other // WARPGROUP != warp // WARPGROUP and mine:
+                slot = self.of_warps + mine[0]
+                site = self.sites[slot, int(self.staged[mine[0]][late].max())]
+                mistake = self.explainer.explain_shared(site, (warp // WARPGROUP, other // WARPGROUP))
+                self.found.setdefault(mistake.span, mistake)
 
     def _store(self, n: int, event: int, places: Ints, of: tuple[Ints, int, int]) -> None:
         """Note a store. of: what its agent knows, its slot and its number."""
@@ -330,6 +343,7 @@ class _Follower:
             if known[2 * barrier] < phase:
                 self._note(_FILLED, site)
         self.writers[slot][filled] = number
+        self.staged[slot - self.of_warps][places] = number
         self.stored[places] = event
         self.sites[slot, number] = site
 
