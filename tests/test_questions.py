@@ -210,6 +210,7 @@ def test_a_thread_is_in_one_warp() -> None:
         ("row 70 of D in tensor memory", "<code>lane 70</code>"),
         ("which lane of tensor memory holds D[70][3]", "<code>column 3</code>"),
         ("tmem lane 70 column 5", "D[70][5]"),
+        ("tmem lane 35 column 7 D m64n64", "row 19 of D"),  # M = 64: rows 16 to 31 are in the lanes 32 to 47
         ("which element is at byte 0x150 in 128B swizzle", "[2][56]"),  # row 2, chunk 5 ^ 2 = 7 of 8 elements
         ("where does byte 0x150 go in 128B swizzle", "[2][40]"),  # to 0x170, chunk 7 ^ 2 = 5
     ],
@@ -225,6 +226,7 @@ def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text:
         ("tma box 64x128 swizzle 128B bf16", "swizzle=128B&mn=128&k=64"),  # 64 · 2 B = 128 B: the contiguous length
         ("64x64 fp16 tile with 128B swizzle", "swizzle=128B&mn=64&k=64"),
         ("TMA box {32, 128} f32 SWIZZLE_128B", "swizzle=128B&mn=128&k=32"),
+        ("tensor-map 32 x 64 float16 swizzle 64B", "swizzle=64B&mn=64&k=32"),
         ("box 128x128 fp8 swizzle 128B", "swizzle=128B&mn=128&k=128"),
     ],
 )

@@ -32,7 +32,9 @@ _MODES = {  # as people write a mode → the mode
     "swizzle<1,4,3>": "32B",
 }
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
-_OF_TENSOR = r"(?:(?:what|which|element|is|lies|in|at|of|the|tmem|tensor memory)\b\W*)*"
+_IN_TENSOR = re.compile(r"\b(?:tmem|tensor memory)\b", re.I)
+_PRODUCT = re.compile(r"\bm(64|128|256)n(\d{1,3})(?:k\d{1,3})?\b", re.I)
+_OF_TENSOR = r"(?:(?:what|which|element|is|lies|in|at|of|the|d|tmem|tensor memory)\b\W*)*"
 _CELL = re.compile(
     rf"(?=.*\b(?:tmem|tensor memory)\b){_OF_TENSOR}lane\s*(?P<lane>\d{{1,6}})\W*(?:and\s+)?"
     rf"col(?:umn)?\s*(?P<column>\d{{1,6}})\W*{_OF_TENSOR}",
@@ -40,7 +42,7 @@ _CELL = re.compile(
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
 _SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(?!0x)(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
-_BOX_WORDS = frozenset(("tma", "box", "tile"))
+_BOX_WORDS = frozenset(("tma", "box", "tile", "map", "tensormap"))
 _MOST_ROWS = 256  # of a box
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
@@ -58,8 +60,9 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
 
 
 def _answer_place(text: str) -> Meaning | None:
+    text, sizes = _find_product(text)
     if cell := _CELL.fullmatch(text.strip()):
-        return _link_cell(int(cell["lane"]), int(cell["column"]))
+        return _link_cell(int(cell["lane"]), int(cell["column"]), sizes)
     if byte := _BYTE.search(text):
         return _link_byte(text[: byte.start()] + text[byte.end() :], int(byte["byte"], 0))
     question = parse_question(re.sub(r"(?i)(swizzle<\d,\d,\d>)", lambda match: match[1].replace(" ", ""), text))
@@ -76,19 +79,29 @@ def _answer_place(text: str) -> Meaning | None:
         and not _TENSOR.isdisjoint(words)
         and _TENSOR.union(("memory", "column")).issuperset(words)
     ):
-        return _link_tensor(question)
+        return _link_tensor(question, sizes)
     return _link_shared(question, words) if all(place.coords for place in question.places) else None
 
 
-def _link_cell(lane: int, column: int) -> Meaning:
-    """Link to the element in a cell of tensor memory, if D of a product of one CTA begins at column 0."""
+def _find_product(text: str) -> tuple[str, dict[str, str]]:
+    """Return a text about tensor memory without the sizes of its product, and these: m, n, the CTAs; {} if none."""
+    found = list(_PRODUCT.finditer(text)) if _IN_TENSOR.search(text) else []
+    if len(found) != 1:
+        return text, {}
+    m, n = found[0].groups()
+    pair = {"cta_group": "2"} if int(m) > ROWS_OF_CTA else {}
+    return f"{text[: found[0].start()]} {text[found[0].end() :]}", {"m": m, "n": n, **pair}
+
+
+def _link_cell(lane: int, column: int, sizes: dict[str, str]) -> Meaning:
+    """Link to the element in a cell of tensor memory, if D of a product, of one CTA by default, begins at column 0."""
     sought = f"lane {lane} column {column}"
     if lane >= LANES or column >= COLUMNS:
         hint = f"Its lanes go from 0 to {LANES - 1} and its columns from 0 to {COLUMNS - 1}."
         raise LayoutError("bad_coordinate", f"Tensor memory has no {sought}.", hint, "text")
-    query = {"m": str(ROWS_OF_CTA), "n": str(max(128, round_up(column + 1, 16))), "find": sought}
+    query = {"m": str(ROWS_OF_CTA), "n": str(max(128, round_up(column + 1, 16))), **sizes, "find": sought}
     link = f"/tmem?{urlencode(query)}"
-    notice = f"For D of a product with {ROWS_OF_CTA} rows by one CTA, from column 0; the page takes any other."
+    notice = f"For D of a product with {query['m']} rows, from column 0; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
 
 
@@ -97,11 +110,22 @@ def _link_box(text: str) -> Meaning | None:
     lengths fit the swizzle.
     """
     sizes = _SIZES.findall(text)
-    words = _list_words(_SIZES.sub(" ", text).replace("_", " "))
+    words = _list_words(re.sub(r"_|(?<=tensor)-(?=map)", " ", _SIZES.sub(" ", text), flags=re.I))
     modes = {_MODES[word] for word in words if word in _MODES}
     spelled = (name for word in words for name in vocabulary.SYNONYMS.get(word, (word,)))
     bit_counts = {get_dtype(name).bits for name in spelled if name in DTYPES}
-    known = {*_MODES, *_BOX_WORDS, *DTYPES, *vocabulary.SYNONYMS, "swizzle", "swizzled", "shared", "smem", "memory"}
+    known = {
+        *_MODES,
+        *_BOX_WORDS,
+        *_TENSOR,
+        *DTYPES,
+        *vocabulary.SYNONYMS,
+        "swizzle",
+        "swizzled",
+        "shared",
+        "smem",
+        "memory",
+    }
     is_box = known.issuperset(words) and not _BOX_WORDS.isdisjoint(words)
     if not (is_box and len(sizes) == len(modes) == len(bit_counts) == 1):
         return None
@@ -153,7 +177,7 @@ def _list_words(text: str) -> list[str]:
     return [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
 
 
-def _link_tensor(question: ElementQuestion) -> Meaning | None:
+def _link_tensor(question: ElementQuestion, sizes: dict[str, str]) -> Meaning | None:
     columns = [place.coords[1] if place.coords else 0 for place in question.places]
     for place in question.places:
         if place.letter not in ("d", "c") or place.is_warp or place.index is not None:
@@ -161,6 +185,8 @@ def _link_tensor(question: ElementQuestion) -> Meaning | None:
         if place.line and place.line[0] != "row":
             return None
     sought = question.text.replace("C[", "D[").replace("of C", "of D")
+    if sizes:
+        _check_size(replace(question, rest=f"{sizes['m']} x {sizes['n']}"))
     rows = [place.coords[0] if place.coords else place.line[1] if place.line else 0 for place in question.places]
     _check_cell(max(rows), max(columns), sought)
     ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
@@ -168,11 +194,12 @@ def _link_tensor(question: ElementQuestion) -> Meaning | None:
         "m": str(ctas * ROWS_OF_CTA),
         **({"cta_group": "2"} if ctas > 1 else {}),
         "n": str(max(128, -(-(max(columns) + 1) // 16) * 16)),
+        **sizes,
         "find": sought,
     }
     link = f"/tmem?{urlencode(query, safe='[]')}"
-    who = "two CTAs" if ctas > 1 else "one CTA"
-    notice = f"For a product with {ctas * ROWS_OF_CTA} rows by {who}; the page takes any other."
+    who = "two CTAs" if "cta_group" in query else "one CTA"
+    notice = f"For a product with {query['m']} rows by {who}; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
 
 
