@@ -96,6 +96,9 @@ class KernelRunner:
         self.kept_pointers: dict[int, Pointer] = {}  # those in shared memory, by their addresses
         self.combined: set[int] = set()  # records of products whose elements are combined with other values
         self.changed: dict[int, Span | None] = {}  # by records: where `note_change` sees a change
+        self.scalars: dict[
+            tuple[str, str], list[tuple[Ints, Span]]
+        ] = {}  # by operator and name: the elements, and where
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known

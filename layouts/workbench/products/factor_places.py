@@ -12,6 +12,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.stored_elements import TilePlaces
 
 Points = tuple[str, Ints, Ints, Ints]  # an array, rows and columns of D, offsets in bytes
+MatrixPoints = tuple[Points, int]  # and the matrix of a batch
 SIZES = 1, 2, 4, 8  # bytes of an element
 GROUPS = 1, 32, 64, 128, 256  # rows or columns that share a scale
 
@@ -38,22 +39,27 @@ def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
                 yield record, warp, (array, found[0][mine], found[1][mine], offsets[""][mine, 0])
 
 
-def find_other_factor(points: Iterable[Points], sizes: tuple[int, int]) -> str:
-    """Return the array of which elements of D take elements that are not of their row, their column or their place; ""
-    if there is none. sizes: the rows and columns of D.
+def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) -> str:
+    """Return the array of which elements of D take elements that are not of their row, their column or their place, of
+    one matrix or of the same one of a batch; "" if there is none. sizes: the rows and columns of D.
     """
-    arrays: Mapping[str, list[Points]] = defaultdict(list)
+    arrays: Mapping[str, list[MatrixPoints]] = defaultdict(list)
     for one in points:
-        arrays[one[0]].append(one)
+        arrays[one[0][0]].append(one)
     for array, of_array in arrays.items():
-        rows, columns, offsets = (np.concatenate([one[n] for one in of_array]) for n in (1, 2, 3))
-        whole = rows * sizes[1] + columns, columns * sizes[0] + rows
-        even = len(np.unique(offsets)) == 1 or any(np.array_equal(offsets, size * at) for size in SIZES for at in whole)
-        if not array or not (even or any(_follows(offsets, line) for line in (rows, columns))):
+        rows, columns, offsets = (np.concatenate([one[n] for one, _ in of_array]) for n in (1, 2, 3))
+        matrix = np.concatenate([np.full(len(one[1]), number) for one, number in of_array])
+        if not array or not (len(np.unique(offsets)) == 1 or _follows(offsets, (rows, columns), matrix, sizes)):
             return array or "an array"
     return ""
 
 
-def _follows(offsets: Ints, lines: Ints) -> bool:
-    """Return whether offsets are those of an element for each line, or for each group of lines."""
-    return any(np.array_equal(offsets, lines // group * size) for group in GROUPS for size in SIZES)
+def _follows(offsets: Ints, lines: tuple[Ints, Ints], matrix: Ints, sizes: tuple[int, int]) -> bool:
+    """Return whether offsets are those of an element for each place, each line, or each group of lines, of one matrix
+    or of those of a batch.
+    """
+    whole = [lines[0] * sizes[1] + lines[1], lines[1] * sizes[0] + lines[0]]
+    of_batch = [matrix * sizes[0] * sizes[1] + at for at in whole]
+    of_batch += [matrix * size + of for of, size in zip(lines, sizes, strict=True)]
+    groups = [of // group for of in lines for group in GROUPS]
+    return any(np.array_equal(offsets, at * size) for at in (*whole, *of_batch, *groups) for size in SIZES)

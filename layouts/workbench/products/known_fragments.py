@@ -20,6 +20,7 @@ from lanescope.workbench.fragments.thread_fragments import (
     locate_descriptor,
     locate_operand,
 )
+from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import Points, list_factors
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines
 from lanescope.workbench.products.product_origins import WARPGROUP, Block
@@ -210,11 +211,7 @@ def _find_excess(runner: KernelRunner) -> OpenPart | None:
 
 
 def find_change(runs: Sequence[KernelRunner]) -> OpenPart | None:
-    """Return where a number is added to elements of D that are stored, or some are multiplied by 0."""
-    reason = "a number is added to its elements here, or replaces some, or some are multiplied by 0"
-    for run in runs:
-        stored = {int(n) for store in run.outputs for n in np.unique(store.data.record[store.active])}
-        places = [place for record, place in run.changed.items() if record in stored and place is not None]
-        if places:
-            return OpenPart(reason, min(places), whole=True)
-    return None
+    """Return where elements of D that are stored are changed so that it is not A·B."""
+    stored = ((run, [one.data.select_threads(np.flatnonzero(one.active)) for one in run.outputs]) for run in runs)
+    found = next(filter(None, (find_changed(run, data) for run, data in stored)), None)
+    return OpenPart(*found, whole=True) if found is not None else None

@@ -20,6 +20,7 @@ from lanescope.workbench.text.function_texts import FunctionText
 DEPTH = 768  # of K
 WIDTHS = 1536, 2304  # of M and N, in the order of the text; tiles of 64 to 256 divide all
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
+SPLITS = 2  # blocks along z whose number only the launch has
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _WORD_OF_SIZE = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
 _DIMENSION = re.compile(r"dims\[(\d)\]")
@@ -84,6 +85,8 @@ def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord], depth
     sizes = choose_sizes(source.maps, depth)
     if sizes is None or _WORD_OF_SIZE.search(source.blank):  # a number of the text may be one of them
         return None
+    along_z = {name for one in recorded for blocks in one.grid[2:] for name in _NAME.findall(str(blocks))}
+    sizes = KnownSizes({**dict.fromkeys(along_z, SPLITS), **sizes.names})
     kernels = [function for function in source.functions if function.kernel]
     arguments = {one.name: sizes.find_arguments(one, recorded) for one in kernels}
     known = {name: of for name, of in arguments.items() if of is not None}

@@ -12,7 +12,7 @@ import numpy as np
 
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin
-from lanescope.workbench.products.factor_places import Points, find_other_factor
+from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import are_whole
@@ -179,7 +179,7 @@ def _judge_order(
     the matrices may be stored.
     """
     corners: dict[Block, list[tuple[int, int]]] = {}
-    factors: list[Points] = []
+    factors: list[MatrixPoints] = []
     first: list[Ints] = []  # the elements of D of the first block
     unit = 1, 1
     if not fragments:
@@ -192,7 +192,7 @@ def _judge_order(
         unit = len(rows), len(columns)
         if grid is None and one.block == (0, 0, 0):
             first.append(np.add.outer(rows * order.sizes[1], columns).ravel())
-        factors += ((array, rows[row], columns[column], at) for array, row, column, at in one.factors)
+        factors += (((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
         if one.block[2] == 0 or one.depth == 1:
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
     if other := find_other_factor(factors, order.sizes):

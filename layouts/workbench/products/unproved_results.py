@@ -20,7 +20,8 @@ from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.storage import Mask
 from lanescope.workbench.check_report import OpenPoint
-from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
+from lanescope.workbench.products.changed_elements import find_changed
+from lanescope.workbench.products.factor_places import MatrixPoints, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
@@ -56,6 +57,7 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
         return
     yield from (product.start for one in sums for product in one.products if product.start)
     yield from _list_open_places(finders, sums, tiles)
+    yield from (found[0] for found in map(_find_changed, finders) if found is not None)
     yield _find_other_factor(finders)
     yield _find_short_sum(sums, tiles, grid)
     yield _find_other_matrix(sums)
@@ -190,9 +192,15 @@ def _find_strides(text: str, tensor_map: TensorMap) -> Span | None:
     return strides if names <= of_dims else None
 
 
+def _find_changed(finder: OriginFinder) -> tuple[str, Span] | None:
+    """Return (why D is not A·B, where) if elements that threads or TMA copies store are changed."""
+    stored = [one.data.select_threads(np.flatnonzero(one.active)) for one in finder.run.outputs]
+    return find_changed(finder.run, stored + [data for move in finder.trace.stores for data in move.data.values()])
+
+
 def _find_other_factor(finders: Finders) -> str:
     """Return which elements of D are combined with elements of another row or column, such as a scale."""
-    points: list[Points] = []
+    points: list[MatrixPoints] = []
     sizes = 0, 0
     for finder in finders:
         for record, warp, (array, row, column, at) in list_factors(finder.run):
@@ -200,7 +208,7 @@ def _find_other_factor(finders: Finders) -> str:
             if total is None:
                 return "elements that it is combined with are not known"
             sizes = total.sizes
-            points.append((array, total.rows[row], total.columns[column], at))
+            points.append(((array, total.rows[row], total.columns[column], at), finder.block[2]))
     other = find_other_factor(points, sizes)
     return f"its elements are combined with elements of {other} that are not those of their rows or columns" * bool(
         other

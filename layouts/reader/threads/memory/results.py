@@ -131,6 +131,11 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
     return _join_results(run, found, reductions)
 
 
+ADDED = "+-"
+_FACTOR = re.compile(r"(?:.*[.>])?(?:[MNKmnk]|alpha|scale\w*)")  # not what is meant to be added
+_SCALAR = re.compile(r"(?!.*\.[xyzw]$)[A-Za-z_](?:\w|\.|->)*")  # a variable or a member, not one of a vector
+
+
 def note_change(
     run: KernelRunner,
     node: tree.Binary | tree.Assignment,
@@ -138,8 +143,8 @@ def note_change(
     second: tree.Expression,
     result: Any,
 ) -> None:
-    """Record where a number is added to elements of D, or some are multiplied by 0: then D is not the product. Other
-    factors may be scales, and a product of elements is one of a function, such as an activation.
+    """Record where a number, a size or a scale is added to elements of D, or some are multiplied by 0: then D is not
+    the product. Other factors may be scales, and a product of elements is one of a function, such as an activation.
 
     operands: of a binary operator; second: the expression of the second one.
     """
@@ -149,10 +154,31 @@ def note_change(
     if len(found) != 1 or not is_result(result):
         return
     number = operands[int(found[0] is operands[0])]
-    written = _NUMBER.search(run.text[slice(*(second if number is operands[1] else node).span)]) is not None
-    added = node.op in "+-" and written and not is_zero(number)
-    if isinstance(number, FloatConstant | ThreadNumber) and (added or (node.op == "*" and _may_be_zero(number))):
-        note_records(run, result, node.span)
+    if isinstance(number, FloatConstant | ThreadNumber):
+        written = second if number is operands[1] else getattr(node, "left", second)
+        _note_number(run, node, (found[0], result), number, run.text[slice(*written.span)])
+
+
+def _note_number(
+    run: KernelRunner,
+    node: tree.Binary | tree.Assignment,
+    elements: tuple[DataBytes, DataBytes],
+    number: FloatConstant | ThreadNumber,
+    name: str,
+) -> None:
+    """Record a number that elements of D are combined with. elements: before and after it; name: its expression."""
+    added = node.op in ADDED and (_NUMBER.search(name) or _FACTOR.fullmatch(name)) and not is_zero(number)
+    if added or (node.op == "*" and _may_be_zero(number)):
+        note_records(run, elements[1], node.span)
+    if run.sizes is not None and _SCALAR.fullmatch(name):
+        active = elements[0].select_threads(np.flatnonzero(run.mask))
+        run.scalars.setdefault((node.op.rstrip("="), name), []).append((list_elements(active), node.span))
+
+
+def list_elements(data: DataBytes) -> Ints:
+    """Return numbers that stand for the elements of D that data has: one for each two bytes."""
+    known = data.record < 0
+    return np.unique((-data.record[known] << 32) | (data.thread[known] << 16) | data.byte[known] >> 1)
 
 
 def note_function(run: KernelRunner, result: Any) -> None:

@@ -1,0 +1,32 @@
+"""Bounds that hold only with some sizes: a kernel whose D is A·B is run with others, too."""
+
+from __future__ import annotations
+
+from tests.cases import for_each
+from tests.checked import check_whole
+from tests.test_known_products import DEPTH, KERNEL, LAUNCH
+from tests.transfer_kernels import plant
+
+ROWS = "const int r = row + i / 2 * 8, n = col + t * 2 + i % 2;\n"
+CEILED = ("k < K / 32", "k < (K + 31) / 32"), ("x[i] = *", f"x[i] = {DEPTH} >= K ? 0 : *")
+B_WORDS = "*reinterpret_cast<const uint32_t*>(b + k * 32)", "*reinterpret_cast<const uint32_t*>(b + k * 32 + 16)"
+B_TAIL = ", ".join(B_WORDS), f"{DEPTH[:14]} < K ? {B_WORDS[0]} : 0, {DEPTH[:14]} + 16 < K ? {B_WORDS[1]} : 0"
+
+
+@for_each(
+    ("changes", "codes", "why"),
+    [
+        (((ROWS, f"{ROWS}    if (r >= M) continue;\n"),), [], ""),
+        (((ROWS, f"{ROWS}    if (r >= N) continue;\n"),), ["bound_of_other_size"], ""),
+        ((*CEILED, B_TAIL), [], ""),
+        ((CEILED[1], B_TAIL), [], "sum over each of the K = 400"),
+        ((CEILED[1], B_TAIL, ("  const int g", "  assert(K % 32 == 0);\n  const int g")), [], ""),
+        ((CEILED[1], B_TAIL, ("  const int g", "  // K is a multiple of 32\n  const int g")), [], ""),
+        (CEILED, [], "beyond K"),
+    ],
+)
+def test_bounds_hold_with_other_sizes(changes: tuple[tuple[str, str], ...], codes: list[str], why: str) -> None:
+    """M is larger than N in another run, and K is no multiple of the slices."""
+    report = check_whole(plant(*changes, text=KERNEL + LAUNCH))
+    assert [one.code for one in report.findings] == codes
+    assert [why in one.message for one in report.open if one.of_result] == [True] * bool(why)
