@@ -27,6 +27,9 @@ from lanescope.workbench.products.product_origins import WARPGROUP, Block
 from lanescope.workbench.products.stored_elements import StoredWarp, list_stored_warps
 from lanescope.workbench.results import Span
 
+# of a product: the origin of its elements by warp, and (the place of its address, its ldmatrix)
+_Operand = tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sum:
@@ -44,7 +47,7 @@ class FragmentLister:
 
     def __init__(self, run: KernelRunner, block: Block, depth: int) -> None:
         self.run, self.block, self.depth = run, block, depth
-        self.located: dict[object, tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]] = {}
+        self.located: dict[object, _Operand] = {}
         self.read: dict[tuple[int, ...], ReadLines] = {}  # by the origins of an operand's elements
 
     def list_all(self) -> list[KnownFragment] | OpenPart:
@@ -94,15 +97,25 @@ class FragmentLister:
             if use is None or id(use) in added:
                 continue
             bits = instruction.operand("a").container_bits if instruction is not None else 0
+            chain = self._list_chain(use)
             for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
-                yield _Sum(-number - 1, use.opcode, bits, range(warp, warp + 1), self._locate_chain(use, warp))
+                yield _Sum(-number - 1, use.opcode, bits, range(warp, warp + 1), self._locate_chain(chain, warp))
 
-    def _locate_chain(self, use: MmaUse, warp: int) -> tuple[KnownProduct, ...] | OpenPart:
-        """Return the products that add to one D, or what of one is not known."""
-        found = []
-        at: MmaUse | None = use
+    def _list_chain(self, last: MmaUse) -> list[tuple[MmaUse, _Operand, _Operand]]:
+        """List the products that add to one D, the last one first, each with its operands."""
+        chain = []
+        at: MmaUse | None = last
         while at is not None:
-            (of_a, at_a), (of_b, at_b) = (self._locate(at, name) for name in "ab")
+            chain.append((at, self._locate(at, "a"), self._locate(at, "b")))
+            at = None if at.start else at.adds
+        return chain
+
+    def _locate_chain(
+        self, chain: Sequence[tuple[MmaUse, _Operand, _Operand]], warp: int
+    ) -> tuple[KnownProduct, ...] | OpenPart:
+        """Return the products of a warp that add to one D, or what of one is not known."""
+        found = []
+        for at, (of_a, at_a), (of_b, at_b) in chain:
             a, b = of_a.get(warp), of_b.get(warp)
             if a is None or b is None:
                 return _explain_operand(self.run, at, "b" if a is not None else "a")
@@ -110,10 +123,9 @@ class FragmentLister:
             found.append(KnownProduct(a, b, at.span, at.calls, at.turns, sites, loads))
             if at.start:
                 return OpenPart(f"this product adds to {at.start}", at.span)
-            at = at.adds
         return tuple(found)
 
-    def _locate(self, use: MmaUse, name: str) -> tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]:
+    def _locate(self, use: MmaUse, name: str) -> _Operand:
         """Return an operand in each warp that multiplies, and (the place of its address, its ldmatrix)."""
         registers = use.a if name == "a" else use.b
         key = name, use.opcode, tuple((id(one.load or one.data), one.number) for one in registers)

@@ -250,7 +250,9 @@ def _find_other_load(order: _Order, one: KnownFragment, sides: Sequence[Sequence
 
 
 def _are_of_one_line(side: Sequence[_Lines]) -> bool:
-    return all((one.lines == side[0].lines).all() and one.matrix == side[0].matrix for one in side)
+    first = side[0]
+    lines = (one.lines for one in side if one.lines is not first.lines)
+    return all(one.matrix == first.matrix for one in side) and all((other == first.lines).all() for other in lines)
 
 
 def _are_two_matrices(one: KnownFragment) -> bool:

@@ -263,7 +263,8 @@ def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:
 
 def _choose_order(orders: Sequence[Sequence[StoredTile]]) -> bool | None:
     """Return whether D is stored column by column; None if neither order moves whole tiles."""
-    counts = [sum(len(np.unique(tile.find_shifts(), axis=0)) == 1 for tile in tiles) for tiles in orders]
+    shifts = [[tile.find_shifts() for tile in tiles] for tiles in orders]
+    counts = [sum(bool((each == each[0]).all()) for each in of_order) for of_order in shifts]
     return None if counts[0] == counts[1] else counts[1] > counts[0]
 
 

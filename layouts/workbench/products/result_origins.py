@@ -348,7 +348,8 @@ def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
         if (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
             stores = tuple(dict.fromkeys(part[3] for part in of_tile))
             staged = finder.trace.staged.sites.get(record)
-            left = total.elements - len(np.unique(inside, axis=0))
+            places = inside[:, 0] * (inside[:, 1].max() + 1) + inside[:, 1]
+            left = total.elements - len(np.unique(places))
             by = [
                 np.stack(np.broadcast_arrays(stores.index(p[3]), p[4] // (WARP * WARPGROUP)), axis=1) for p in of_tile
             ]

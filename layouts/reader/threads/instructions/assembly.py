@@ -262,7 +262,8 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
 def _use_register(code: AsmCode, token: str) -> RegisterUse:
     value = code.get_value(token)
     use = make_use(code.run, value, value is None and code.is_unset(token))
-    return replace(use, site=code.get_site(token), stored=code.find_store(token) if is_result(value) else (0, 0))
+    stored = code.find_store(token) if is_result(value) else (0, 0)
+    return RegisterUse(use.data, use.load, use.number, use.unset, code.get_site(token), stored)
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:

@@ -42,7 +42,7 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
     plain = len(path) == 1 and path[0][0] not in _NAMESPACES
     found: Any = scope.find(path[0][0]) if plain else None
-    if isinstance(found, Pointer):  # a variable
+    if found is not None and not isinstance(found, LaterValue | StructSet):
         return found
     parts = path if plain else tuple(part for part in path if part[0] not in _NAMESPACES)
     for n, (name, arguments) in enumerate(parts):

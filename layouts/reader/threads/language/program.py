@@ -47,8 +47,12 @@ class Scope:
 
     def find(self, name: str) -> Any:
         """Return the meaning of a name; None if nothing declares it, or its value is unknown."""
-        owner = self.find_owner(name)
-        return owner.names[name] if owner is not None else None
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
 
     def find_passed(self, name: str) -> Any:
         """Return (argument, its scope) of a parameter whose value is unknown; None for any other name."""

@@ -148,10 +148,12 @@ def note_change(
 
     operands: of a binary operator; second: the expression of the second one.
     """
+    if not is_result(result):
+        return
     found = [value for value in operands if is_result(value)]
     if len(found) == 2 and node.op == "*":
         note_function(run, result)
-    if len(found) != 1 or not is_result(result):
+    if len(found) != 1:
         return
     number = operands[int(found[0] is operands[0])]
     if isinstance(number, FloatConstant | ThreadNumber):

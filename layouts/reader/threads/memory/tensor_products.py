@@ -106,8 +106,11 @@ class TensorSums:
         inside = mask & (column < COLUMNS)
         owner = np.where(inside, self.owner[np.where(inside, column, 0)], -1)
         self._choose_turns(owner, lane, column, inside)
-        first = np.array([self.first.get(int(one), 0) for one in owner])
-        row = np.array([self.rows[int(one)][at] if one >= 0 else -1 for one, at in zip(owner, lane, strict=True)])
+        first, row = np.zeros_like(owner), np.full_like(owner, -1)
+        for one in np.unique(owner).tolist():
+            here = owner == one
+            first[here] = self.first.get(one, 0)
+            row[here] = self.rows[one][lane[here]] if one >= 0 else -1
         record = np.where(row >= 0, -owner - 1, OPEN)
         four = np.arange(4)
         return DataBytes(
