@@ -25,6 +25,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, the words that a
     (TMA, ROW, COL, "row_coordinate_other", "col"),
     (TMA, AXES, "row = blockIdx.x * BM, col = blockIdx.y * BN", "row_coordinate_other", "row"),
     (TMA, GRID, "dim3(M / BM, N / BN)", "row_coordinate_other", "row"),
+    (TMA, "A, M, K, BM", "A, K, M, BM", "dimensions_exchanged", "M"),
     (PLAIN, "(first, second, C", "(second, first, C", "tma_map_other", "second"),
     (NUMBERS, COL, ROW, "row_coordinate_other", "row"),
 ]

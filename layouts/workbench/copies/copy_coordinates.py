@@ -24,18 +24,22 @@ from lanescope.workbench.copies.unread_slices import (
     measure_advance,
 )
 from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
+from lanescope.workbench.reads.tiles import find_inner_dimension
+from lanescope.workbench.repair.blamed_numbers import find_argument_span, list_followed_spans
 from lanescope.workbench.repair.blamed_terms import narrow_to_term
 from lanescope.workbench.results import Span, VerifiedOperand
 from lanescope.workbench.text.known_values import find_common_value, require_known
 
 TITLES = {
     "coordinates_exchanged": "The coordinates of a copy are exchanged",
+    "dimensions_exchanged": "The dimensions of a tensor map are exchanged",
     "k_coordinate_fixed": "The K coordinate of a copy does not move",
     "k_coordinate_step": "The K coordinate of a copy moves by another amount than the tile has",
     "box_repeated": "Two TMA copies bring the same box",
     "boxes_overlap": "Two TMA copies bring a part of the tensor twice",
 }
 _CALL = re.compile(r"[A-Za-z_]\w*\(")  # in a name whose value may differ each time
+_DIMS = 4  # index of the dimensions among cuTensorMapEncodeTiled's arguments
 _LEAST_TURNS = 3
 _MOST_BOXES = 32  # of one map in one iteration that are compared
 _Turn = frozenset[tuple[str, ...]]
@@ -105,6 +109,34 @@ def find_fixed_coordinates(
                 yield _make_pitfall(text, of_loop[name].copies[0], name, maps[name])
             else:
                 yield from _check_step(text, of_loop[name], of_loop[other], name, maps)
+
+
+def find_exchanged_dimensions(
+    text: KernelText, copies: Sequence[TileCopy], operands: Sequence[VerifiedOperand], maps: Mapping[str, TensorMap]
+) -> Iterator[Pitfall]:
+    """Yield the dimensions of a map that are named in the other order than those of the other operand's, if the
+    products read both operands K-major, and a loop moves the copies of both along the inner one by the width of a box.
+    """
+    name = _find_turned(operands, maps)
+    for loop in group_by_loop(_list_loop_copies(text, copies, maps)) if name else ():
+        steps = {own: _LoopCopies(turns).measure_step(maps[own]) for own, turns in loop.items()}
+        if len(steps) == 2 and all(step and step == count_inner(maps[own]) for own, step in steps.items()):
+            message = (
+                f"The first dimension of this tensor map is {'MN'[name == 'b']}, but its copies move along K by their"
+                " first coordinate, and the products read it so: exchange the two dimensions."
+            )
+            place = find_argument_span(text.blank, maps[name].span, _DIMS)
+            followed = list_followed_spans(text.blank, place, maps[name].calls, 0) if place is not None else ()
+            yield Pitfall("dimensions_exchanged", message, followed[-1] if followed else maps[name].span)
+            return
+
+
+def _find_turned(operands: Sequence[VerifiedOperand], maps: Mapping[str, TensorMap]) -> str:
+    """Return the one operand that would be read right if it were transposed, if its map alone is named so; else ""."""
+    turned = {o.name for o in operands if any(one.code == "wrong_transpose" for s in o.steps[:1] for one in s.causes)}
+    named = {own: find_inner_dimension(tensor_map, own) for own, tensor_map in maps.items()}
+    inner = {own: "MN" if own in turned else "K" for own in ("a", "b")}
+    return min(turned) if len(turned) == 1 and named == inner else ""
 
 
 def _list_loop_copies(

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.workbench.copies.copy_coordinates import find_fixed_coordinates
+from lanescope.workbench.copies.copy_coordinates import find_exchanged_dimensions, find_fixed_coordinates
 from lanescope.workbench.copies.copy_overlaps import read_call_copy
 from lanescope.workbench.copies.row_coordinates import find_launch_argument, passes_own_sizes
 from lanescope.workbench.copies.transfers import TileCopy, find_map, is_known, read_copy
@@ -78,7 +78,9 @@ class _FillFinder:
             maps = {
                 o.name: tensor_map for o in self.bench.operands if (tensor_map := self._find_operand_map(o)) is not None
             }
-            yield from find_fixed_coordinates(self.text, self.copies, self._list_unread().list_multiplied(), maps)
+            multiplied = self._list_unread().list_multiplied()
+            yield from find_exchanged_dimensions(self.text, self.copies, multiplied, maps)
+            yield from find_fixed_coordinates(self.text, self.copies, multiplied, maps)
 
     def _list_unread(self) -> UnreadSlices:
         return UnreadSlices(

@@ -12,7 +12,13 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove
-from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place, find_store_place
+from lanescope.workbench.products.origin_places import (
+    find_coordinate_site,
+    find_defining_place,
+    find_shared_bytes,
+    find_store_place,
+    find_wrong_box,
+)
 from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.results import Span
 
@@ -196,7 +202,7 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: st
     if max(right) == total or max(right) < max(least, 2 * min(right)):
         return None
     ordered = orders[right[1] > right[0]]
-    found = _find_wrong_box(array, ordered, right[1] > right[0]) or _find_shared_bytes(array, ordered, text)
+    found = find_wrong_box(array, ordered, right[1] > right[0]) or find_shared_bytes(array, ordered, text)
     if found is not None:
         return found
     wrong = total - max(right)
@@ -205,47 +211,6 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: st
         " shared memory here is not read as it is stored."
     )
     return Pitfall("result_misplaced", message, staged[0].staged or staged[0].site)
-
-
-def _find_wrong_box(array: str, tiles: Sequence[StoredTile], turned: bool) -> Pitfall | None:
-    """Return the finding of a TMA copy whose elements are all stored away from their places by one distance, if all
-    other ones are right.
-    """
-    found: Pitfall | None = None
-    for tile in tiles:
-        shifts = tile.find_shifts()
-        for n in np.unique(tile.by[shifts.any(axis=1), 0]).tolist():
-            own, move = shifts[tile.by[:, 0] == n], tile.stores[n]
-            once = len(np.unique(tile.made, axis=0)) == len(tile.made)
-            if not isinstance(move, BoxMove) or not once or (own != own[0]).any() or own[0].all():
-                return None
-            side = int(np.flatnonzero(own[0])[0])
-            what = "rows" if side == 0 else "columns"
-            message = (
-                f"This copy stores elements of D {abs(own[0][side])} {what} {'before' if own[0][side] < 0 else 'after'}"
-                f" their own in {array}."
-            )
-            place = find_store_place("", move.site, move, "", side ^ turned)
-            found = found or Pitfall("result_misplaced", message, place)
-    return found
-
-
-def _find_shared_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pitfall | None:
-    """Return the finding of warpgroups that store elements of D to the same bytes of shared memory, so that one copies
-    those of another one.
-    """
-    for tile in tiles:
-        foreign = tile.by[:, 1] != tile.group
-        wrong = tile.find_shifts().any(axis=1)
-        groups = set(tile.by[foreign, 1].tolist())
-        others = {one.group for one in tiles if one.block == tile.block}
-        if foreign.any() and (foreign == wrong).all() and groups <= others and tile.staged is not None:
-            message = (
-                f"Warpgroup {min(groups)} copies elements of D to {array} that warpgroup {tile.group} has stored to"
-                " shared memory: the bytes that both store to overlap."
-            )
-            return Pitfall("result_misplaced", message, find_defining_place(text, tile.staged, "group"))
-    return None
 
 
 def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:

@@ -1,9 +1,13 @@
-"""Where a store of D gets its row or column from, and a copy its coordinates."""
+"""Where a store of D gets its row or column from, and a copy its coordinates; copies of D that have wrong ones."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.tile_trace import BoxMove
@@ -12,9 +16,13 @@ from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
+if TYPE_CHECKING:
+    from lanescope.workbench.products.misplaced_tiles import StoredTile
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
 _GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
+_GROUP_NUMBER = re.compile(r"threadIdx\b[^;%]*(?:/\s*128\b|>>\s*7\b)")
 _PREFETCH = re.compile(r"\w*prefetch\w*\s*(?:<[^<>;]*>\s*)?\([^;]*;")
 _FORMS = {
     "block": _BLOCK,
@@ -74,8 +82,25 @@ def find_defining_place(text: str, site: Span, depends: str) -> Span:
         return site
     values = list(_list_definitions(blank, function, site))
     form = _FORMS.get(depends, _GROUP)
-    fitting = [at for at in values if form.search(blank[slice(*at)]) and "*" in blank[slice(*at)]]
+    scaled = [at for at in values if "*" in blank[slice(*at)]]
+    fitting = [at for at in scaled if form.search(blank[slice(*at)])]
+    if not fitting and form is _GROUP:
+        fitting = [at for at in scaled if any(map(partial(_is_group, blank), _list_definitions(blank, function, at)))]
     return fitting[0] if fitting else site
+
+
+def find_buffer(blank: str, site: Span) -> Span:
+    """Return what a pointer of an address is made from: times the number of a warpgroup, else as it is."""
+    place, function = find_defining_place(blank, site, "group"), find_enclosing_function(blank, site[0])
+    if place != site or function is None:
+        return place
+    values = _list_definitions(blank, function, site)
+    return next((at for at in values if re.search(r"\*\s*\w+\s*=\s*$", blank[max(0, at[0] - 64) : at[0]])), site)
+
+
+def _is_group(blank: str, value: Span) -> bool:
+    """Return whether a value is the number of a warpgroup."""
+    return _GROUP_NUMBER.search(blank, *value) is not None
 
 
 def _list_definitions(blank: str, function: FunctionText, site: Span) -> Iterator[Span]:
@@ -99,3 +124,47 @@ def _list_definitions(blank: str, function: FunctionText, site: Span) -> Iterato
                 yield whole
                 if depth < _MOST:
                     queue.append((whole, depth + 1))
+
+
+# copies of several boxes ----------------------------------------------------------------------------------------------
+
+
+def find_wrong_box(array: str, tiles: Sequence[StoredTile], turned: bool) -> Pitfall | None:
+    """Return the finding of a TMA copy whose elements are all stored away from their places by one distance, if all
+    other ones are right.
+    """
+    found: Pitfall | None = None
+    for tile in tiles:
+        shifts = tile.find_shifts()
+        for n in np.unique(tile.by[shifts.any(axis=1), 0]).tolist():
+            own, move = shifts[tile.by[:, 0] == n], tile.stores[n]
+            once = len(np.unique(tile.made, axis=0)) == len(tile.made)
+            if not isinstance(move, BoxMove) or not once or (own != own[0]).any() or own[0].all():
+                return None
+            side = int(np.flatnonzero(own[0])[0])
+            what = "rows" if side == 0 else "columns"
+            message = (
+                f"This copy stores elements of D {abs(own[0][side])} {what} {'before' if own[0][side] < 0 else 'after'}"
+                f" their own in {array}."
+            )
+            place = find_store_place("", move.site, move, "", side ^ turned)
+            found = found or Pitfall("result_misplaced", message, place)
+    return found
+
+
+def find_shared_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pitfall | None:
+    """Return the finding of warpgroups that store elements of D to the same bytes of shared memory, so that one copies
+    those of another one.
+    """
+    for tile in tiles:
+        foreign = tile.by[:, 1] != tile.group
+        wrong = tile.find_shifts().any(axis=1)
+        groups = set(tile.by[foreign, 1].tolist())
+        others = {one.group for one in tiles if one.block == tile.block}
+        if foreign.any() and (foreign == wrong).all() and groups <= others and tile.staged is not None:
+            message = (
+                f"Warpgroup {min(groups)} copies elements of D to {array} that warpgroup {tile.group} has stored to"
+                " shared memory: the bytes that both store to overlap."
+            )
+            return Pitfall("result_misplaced", message, find_buffer(blank_text(text), tile.staged))
+    return None

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barriers.barrier_agents import Agent
+from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS, Agent
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.tile_steps import TileStep
-from lanescope.workbench.products.origin_places import find_defining_place
+from lanescope.workbench.products.origin_places import find_buffer
 from lanescope.workbench.products.product_origins import WARPGROUP
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.loop_texts import find_next_statement, find_place_after
@@ -77,7 +77,7 @@ class ReadExplainer:
             f"Warpgroups {one} and {other} store D to the same bytes of shared memory, and one may read there what the"
             " other one has stored."
         )
-        return Pitfall(CODE, message, find_defining_place(self.blank, store, "group"))
+        return Pitfall(CODE, message, find_buffer(self.blank, store))
 
     def _explain_copy(self, read: PendingRead, overwrite: Overwrite, what: str) -> Pitfall:
         """Return the finding of a bulk copy whose bytes are overwritten."""
@@ -102,7 +102,10 @@ class ReadExplainer:
             message = f"A thread waits only for groups that it has committed itself: {pending}"
             return Pitfall(WAIT, message, self.placed[other].call)
         message = f"A cp.async.bulk.wait_group.read of the thread that copies is missing before this: {pending}"
-        return Pitfall(WAIT, message, self.events[past].call) if told else self._report_after(WAIT, message, commit)
+        place = past if told else self._find_barrier(read.agent, overwrite.agent, commit, past)
+        return (
+            Pitfall(WAIT, message, self.events[place].call) if place >= 0 else self._report_after(WAIT, message, commit)
+        )
 
     def _explain_end(self, read: PendingRead) -> Pitfall:
         """Return the finding of a bulk copy that nothing has waited for when the kernel ends."""
@@ -148,6 +151,11 @@ class ReadExplainer:
             if after < step.event < before and step.event in self.placed and self.placed[step.event].kind == "bulk wait"
         )
         return min(found, default=-1)
+
+    def _find_barrier(self, agent: int, other: int, after: int, before: int) -> int:
+        """Return the last barrier of threads that two agents meet at between two steps, -1 if there is none."""
+        met = [{s.event for s in self.agents[n].steps if s.kind in THREAD_BARRIERS} for n in (agent, other)]
+        return max((event for event in met[0] & met[1] if after < event < before), default=-1)
 
     def _report_after(self, code: str, message: str, event: int) -> Pitfall:
         at = find_next_statement(self.blank, self.placed[event].call)

@@ -11,7 +11,10 @@ from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
 # the code's own mistake → causes of wrong reads that follow from it
-FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
+FOLLOWS = {
+    "dimensions_exchanged": ("wrong_transpose",),
+    "not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside"),
+}
 KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
 _DISTANCES = ("stage_distance", "copies_overlap")
 _OF_ALLOCATION = {  # what follows from a wrong number of allocated columns
