@@ -224,11 +224,11 @@ def _find_short_loop(total: SumOrigin, missing: Sequence[int]) -> Span | None:
     if missing[0] != (total.get_depth(0) or 0) - len(missing) * total.step or not missing[0]:
         return None
     loaded = {int(box.find_start()[along]) for box in total.finder.boxes if box.map is total.boxes[0].map}
-    product = total.products[0]
-    call = (product.calls or (product.sites["a"],))[0]
-    site = call if missing[0] in loaded else _find_coordinate(total, 0)
-    loops = [loop for loop in list_loops_at(blank, site[0]) if waits_in(blank, loop.body)]
-    return find_condition(blank, loops[-1]) if loops else None
+    sites = [_find_coordinate(total, 0)]
+    if missing[0] in loaded:  # some products may be before or after the loop
+        sites = [(product.calls or (product.sites["a"],))[0] for product in total.products]
+    around = ([one for one in list_loops_at(blank, at[0]) if waits_in(blank, one.body)] for at in dict.fromkeys(sites))
+    return next((find_condition(blank, loops[-1]) for loops in around if loops), None)
 
 
 def _is_whole(tiles: Mapping[tuple[object, ...], Sequence[_Cover]], grid: Block | None) -> bool:
