@@ -49,6 +49,21 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
 # names with what an opcode does not say ------------------------------------------------------------------------------
 
 
+@for_each(
+    ("text", "query"),
+    [
+        ("0x4000004000010000 wgmma m64n128k16 bf16 A K-major", "operand=a&major=K"),
+        ("wgmma m64n128k16 bf16 operand b MN-major: 0x4000004000010000", "operand=b&major=MN"),
+        ("desc_b = 0x4000004000010000, wgmma m64n128k16 bf16", "operand=b"),
+    ],
+)
+def test_a_word_beside_its_instruction_opens_what_it_reads(client: Client, text: str, query: str) -> None:
+    opcode = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
+    reading = read(text)
+    assert reading.link == f"/descriptor/wgmma/0x4000004000010000?instruction={opcode}&{query}", reading
+    assert not reading.notices and client.get(reading.link).status_code == 200
+
+
 def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:
     """By hand, PTX ISA table 51: D f32 1 << 4, A bf16 1 << 7, B bf16 1 << 10, N / 8 << 17, M / 16 << 24."""
     reading = read("tcgen05.mma 128x256x16 bf16")
