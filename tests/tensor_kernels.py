@@ -61,6 +61,29 @@ __global__ void __launch_bounds__(192) gemm(uint64_t a, uint64_t b, float* C) {
 }
 """
 
+# the scale factors of each K step are copied to columns of their own
+SCALED = (
+    GEMM.replace("kind::f16 [%0], %1, %2, %3, p;", "kind::mxf8f6f4.block_scale [%0], %1, %2, %3, [%5], [%6], p;")
+    .replace("int on)", "int on, uint32_t sfa, uint32_t sfb)")
+    .replace('"r"(0x8080490), "r"(on)', '"r"(1 << 27 | 1 << 23 | 4 << 17), "r"(on), "r"(sfa), "r"(sfb)')
+    .replace(
+        "__global__",
+        r"""__device__ void copy(uint32_t to, uint64_t from) {
+  asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :: "r"(to), "l"(from));
+}
+__global__""",
+    )
+    .replace(
+        "        multiply(d, a + 2 * k, b + 2 * k, t > 0 || k > 0);",
+        """      {
+        copy(d + 32 + 4 * k, 0x400800000000 | 64 + 32 * k);
+        copy(d + 48 + 4 * k, 0x400800000000 | 256 + 32 * k);
+        multiply(d, a + 2 * k, b + 2 * k, t > 0 || k > 0, d + 32 + 4 * k, d + 48 + 4 * k);
+      }""",
+    )
+    .replace('"r"(32)', '"r"(64)')
+)
+
 # two accumulators of 32 columns, which tiles take in turns
 TILES = (
     GEMM.split("__global__ void")[0]

@@ -9,7 +9,7 @@ import pytest
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import locate_findings
-from tests.tensor_kernels import TILES
+from tests.tensor_kernels import SCALED, TILES
 from tests.transfer_kernels import plant
 
 LOAD = "d + (warp * 32 << 16) + n % 2 * 32 + c"
@@ -24,7 +24,25 @@ def find_lines(text: str) -> list[tuple[str, str]]:
 
 
 def test_a_right_kernel_has_no_mistake() -> None:
-    assert find_lines(TILES) == []
+    assert [find_lines(text) for text in (TILES, SCALED)] == [[], []]
+
+
+def test_a_function_may_have_a_name_that_cutlass_has() -> None:
+    wrong = plant((LOAD, LOAD.replace("n % 2", "(n + 1) % 2")), text=TILES)
+    helper = "__device__ int elect_sync() { return 1; }\n"
+    assert find_lines(helper + wrong) == find_lines(wrong) != []
+
+
+@for_each(
+    ("old", "new", "code"),
+    [
+        ("| 256 + 32 * k", "| 256 + 16 * k", "tmem_source_overlap"),  # a copy takes 512 bytes
+        ("k > 0, d + 32 + 4 * k, d + 48 + 4 * k", "k > 0, d + 32 + 4 * k, d + 32 + 4 * k", "tmem_unread"),
+    ],
+)
+def test_a_mistake_of_scale_factors_is_found_at_their_copy(old: str, new: str, code: str) -> None:
+    ((found, at),) = find_lines(plant((old, new), text=SCALED))
+    assert found == code and at.startswith("copy(d + 48")
 
 
 @for_each(
@@ -37,6 +55,7 @@ def test_a_right_kernel_has_no_mistake() -> None:
         (PRODUCT, PRODUCT.replace("k > 0", "n > 1 || k > 0"), "tcgen05_accumulator_kept", "multiply"),
         (PRODUCT, PRODUCT.replace("k > 0", "n || k > 0"), "tcgen05_accumulator_unset", "multiply"),
         (WAIT_LD + ARRIVE, ARRIVE + WAIT_LD, "tcgen05_wait_missing", "load_column"),
+        (LOAD, LOAD.replace("+ c", "+ c / 32"), "tmem_unread", "load_column"),  # the first half again
         (LOAD, LOAD.replace("+ c", "+ 64 + c"), "tmem_column_range", "load_column"),
         ("  __syncthreads();\n  if (warp == 4)\n    asm", "  if (warp == 4)\n    asm", "tmem_freed_early", "asm"),
         (

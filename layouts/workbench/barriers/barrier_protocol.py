@@ -181,7 +181,7 @@ def _judge_run(run: KernelRun, list_bytes: ListBytes | None) -> Pitfall | None:
         ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name, runner.text)
     )
     mistake = mistake or _find_unread(traces) or (find_async_mistake(runner, name) if not run.others else None)
-    return mistake or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text)
+    return mistake or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text[: runner.length])
 
 
 def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], list_bytes: ListBytes | None) -> BarrierBytes:

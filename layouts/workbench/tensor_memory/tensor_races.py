@@ -27,6 +27,7 @@ from lanescope.workbench.tensor_memory.tensor_regions import (
     OpenColumnsError,
     Region,
     TensorMemory,
+    count_source_step,
     list_regions,
 )
 
@@ -34,6 +35,8 @@ TITLES = {
     "tmem_unwritten": "Columns of tensor memory are read that nothing has written",
     "tmem_unordered": "Nothing orders two accesses of the same columns of tensor memory",
     "tmem_overlap": "Operands of a tcgen05.mma overlap in tensor memory",
+    "tmem_unread": "Columns of tensor memory are never read, or read again in place of others",
+    "tmem_source_overlap": "A tcgen05.cp copies bytes again that the copy before it has copied",
     "tmem_leaked": "A kernel ends without tcgen05.dealloc",
     "tcgen05_accumulator_kept": "The products of a tile are added to those of the tile before",
 }
@@ -89,7 +92,62 @@ class _RaceSearch:
                 for region in self.regions[n - 1]:
                     if region.name == "d" or verb in ("st", "cp"):
                         memory.note_write(region.parts, n)
+                self._count_reads(memory, n)
+        for memory in self.memories:
+            yield from self._check_repeated(memory, memory.sums)
+        yield from self._check_unread()
+        yield from self._check_sources()
         yield from self._check_freed()
+
+    def _count_reads(self, memory: TensorMemory, n: int) -> None:
+        """Count what loads and products read of what products and copies have written."""
+        for region in self.regions[n - 1]:
+            if region.name == "d":
+                memory.note_sum(region.parts)
+            elif self.accesses[n - 1].verb == "mma":
+                memory.used |= region.parts
+            elif self.accesses[n - 1].verb == "ld":
+                memory.note_load(region.parts, n)
+
+    def _check_repeated(self, memory: TensorMemory, parts: Mask) -> Iterator[Pitfall]:
+        """Yield a load of columns of D that another load has read, while nothing loads as many others."""
+        found = memory.find_repeated_load(parts)
+        if found is not None:
+            access = self.accesses[found[0] - 1]
+            message = (
+                f"{self.kernel} loads {self.regions[found[0] - 1][0].describe()} of tensor memory here again, and never"
+                f" column {found[1]}, which a product has written."
+            )
+            yield Pitfall("tmem_unread", message, _find_site(access, "at"))
+
+    def _check_unread(self) -> Iterator[Pitfall]:
+        """Yield a copy to columns that no product reads, in a kernel whose other copies are read."""
+        copies = [(one, self.regions[n][0]) for n, one in enumerate(self.accesses) if one.verb == "cp"]
+        used = [any((memory.used & to.parts).any() for memory in self._list_memories(one)) for one, to in copies]
+        for (access, to), is_used in zip(copies, used, strict=True):
+            if any(used) and not is_used:
+                message = f"No tcgen05.mma reads {to.describe()} of tensor memory, which this tcgen05.cp fills."
+                yield Pitfall("tmem_unread", message, _find_site(access, "at"))
+
+    def _check_sources(self) -> Iterator[Pitfall]:
+        """Yield a copy that begins inside the bytes that the turn before of the same loop has copied."""
+        before: dict[object, OrderedAccess] = {}
+        for access in self.accesses:
+            if access.verb != "cp" or not access.event.loops:
+                continue
+            *outer, (loop, turn) = access.event.loops
+            key = access.event.call, access.block, tuple(outer), loop
+            earlier = before.get(key)
+            before[key] = access
+            if earlier is None or turn != earlier.event.loops[-1][1] + 1:
+                continue
+            step, size = count_source_step(earlier.event, access.event, access.thread)
+            if 0 < step < size:
+                message = (
+                    f"From one turn to the next, this tcgen05.cp begins {step} bytes further in shared memory, and"
+                    f" copies {size}: some scale factors are copied twice, to other columns."
+                )
+                yield Pitfall("tmem_source_overlap", message, _find_site(access, "source"))
 
     def _choose_read(self, memory: TensorMemory, access: OrderedAccess, region: Region) -> Mask:
         """Return the parts that an access is known to use: of a load of what several instructions have written, the
@@ -130,6 +188,7 @@ class _RaceSearch:
             )
             yield Pitfall("tcgen05_accumulator_unset", message, _find_site(access, "adds"))
         yield from self._check_write(memory, access, d)
+        yield from self._check_repeated(memory, d.parts)
         if adds is not None and adds[access.thread] and self._begins_tile(memory, access, d):
             message = (
                 f"enable-input-d is true for the first product of this tile: it adds to {d.describe()}, which still"

@@ -5,6 +5,7 @@ PTX ISA 9.1, 9.7.16.2.3 (ld, st), 9.7.16.9 (cp), 9.7.16.10.5 (D and A), 9.7.16.1
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,13 +19,18 @@ from lanescope.blackwell.tmem.access import mask_touched, parse_access
 from lanescope.blackwell.tmem.operands import TmemMma, make_tmem_layout
 from lanescope.blackwell.tmem.placement import PlacedOperand
 from lanescope.blackwell.umma import parse_mma_opcode
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.tmem import COLUMNS, LANES, QUARTER
 from lanescope.reader.threads.barriers.tensor_order import OrderedAccess
+from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 Earlier = tuple[int, str]  # the number of an access, and what it does
 SCALES = ("scale_a", "scale_b")
+_WORD = (1 << 64) - 1
+_GROUP_BYTES = 8 * 16  # of a core matrix
 _UNIT = 16  # lanes: a part of tensor memory is that many lanes of a column
 ROWS = LANES // _UNIT
 _VECTORS = {**{f"scale_vec::{n}X": f"{n}X" for n in (1, 2, 4)}, "block16": "4X", "block32": ""}
@@ -61,12 +67,19 @@ class Region:
 class TensorMemory:
     """The tensor memory of one block: numbers of the access that wrote each part last, of those that have read it since
     by their slots, and of its allocation and deallocation; 0 if there is none.
+
+    sums: the parts of D; loads: how often tcgen05.ld has read each since the last product, and again: the first access
+    that did so again; used: the parts that a product has read.
     """
 
     writers: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
     readers: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     allocated: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
     freed: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
+    sums: Mask = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.bool_))
+    loads: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
+    again: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
+    used: Mask = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.bool_))
 
     def note_read(self, slot: int, parts: Mask, number: int) -> None:
         """Note that an access has read some parts. slot: of the threads that did."""
@@ -79,6 +92,27 @@ class TensorMemory:
         self.writers[parts] = number
         for readers in self.readers.values():
             readers[parts] = 0
+
+    def note_sum(self, parts: Mask) -> None:
+        """Note that a product has written D: its loads begin again."""
+        self.sums |= parts
+        self.loads[parts] = self.again[parts] = 0
+
+    def note_load(self, parts: Mask, number: int) -> None:
+        """Note that a load has read some parts."""
+        self.again[parts & (self.loads > 0) & (self.again == 0)] = number
+        self.loads[parts] += 1
+
+    def find_repeated_load(self, parts: Mask) -> tuple[int, int] | None:
+        """Return (an access that loads columns of D again, a column that none loads) if the loads are as many as D has
+        columns in the lanes of a warp.
+        """
+        for row in np.flatnonzero(parts.any(axis=1)):
+            columns = np.flatnonzero(parts[row])
+            counts, again = self.loads[row, columns], self.again[row, columns]
+            if int(counts.sum()) == len(columns) and not counts.all():
+                return int(again[again > 0].min()), int(columns[counts == 0][0])
+        return None
 
     def is_read(self, parts: Mask) -> bool:
         """Return whether all of some parts have been read since they were written."""
@@ -111,8 +145,23 @@ def list_regions(access: OrderedAccess) -> Iterator[Region]:
         yield _make_region("at", operands["at"], _place_access(access.event.opcode, lane % LANES, column))
 
 
+def count_source_step(before: TensorEvent, after: TensorEvent, thread: int) -> tuple[int, int]:
+    """Return (by how many bytes the source of a tcgen05.cp moves, the bytes that it copies); (0, 0) if one is open.
+
+    Of shapes that are 16 bytes wide, without a swizzle, whose groups of 8 rows follow one another.
+    """
+    rows = re.search(r"\.(32|64|128)x128b(?!\w)", after.opcode)
+    words = [int(one.operands["source"][thread]) for one in (before, after) if "source" in one.operands]
+    if rows is None or len(words) < 2 or words[0] >> 32 != words[1] >> 32:
+        return 0, 0
+    old, new = (Descriptor(word & _WORD, TCGEN05) for word in words)
+    if old.mode.chunks > 1 or old.get_amount("sbo") != _GROUP_BYTES:
+        return 0, 0
+    return new.start_address - old.start_address, 16 * int(rows[1])
+
+
 def _freeze(operands: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple((name, at) for name, at in operands.items() if name not in ("idesc", "adds"))
+    return tuple((name, at) for name, at in operands.items() if name not in ("idesc", "adds", "source"))
 
 
 def _make_region(name: str, address: int, parts: Mask) -> Region:

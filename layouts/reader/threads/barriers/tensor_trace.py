@@ -26,7 +26,8 @@ class TensorEvent:
     """A tcgen05 instruction, but for commit.
 
     at: how many operations of the trace come before it; operands: the value of each in every thread, by its name (d,
-    a, idesc, scale_a, scale_b, adds; at: the address of other instructions; columns: of alloc and dealloc); sites:
+    a, idesc, scale_a, scale_b, adds; at: the address of other instructions; columns: of alloc and dealloc; source: the
+    descriptor of cp, if it is known); sites:
     where these are given; call: where the kernel's own lines lead to it; loops: (place, turn) of the loops around it.
     """
 
@@ -94,7 +95,7 @@ def _make_event(code: AsmCode, opcode: str, instruction: PtxInstruction, mask: M
         return None
     named = dict(_list_operands(opcode, instruction.operands))
     values = {name: value for name, token in named.items() if (value := code.find_lanes(token)) is not None}
-    if len(values) < len(named):
+    if len(values) < len(named.keys() - {"source"}):
         return None
     run, text = code.run, code.assembly.code or ""
     call = run.find_own_place(run.get_call(code.assembly.span))
@@ -125,6 +126,8 @@ def _list_operands(opcode: str, operands: Sequence[str]) -> Iterator[tuple[str, 
         yield from zip(("at", "columns"), operands, strict=False)
     elif verb in ("ld", "st", "cp"):
         yield "at", operands[1 if verb == "ld" else 0]
+        if verb == "cp":
+            yield "source", operands[1]
 
 
 def _find_source(text: str, token: str) -> str:
