@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text
@@ -174,3 +175,23 @@ def test_which_of_several_wrappers_a_descriptor_feeds_is_not_guessed(call: str, 
     report = check_text(MAPS + kernel + f"    {call}\n  }}\n}}\n")
     assert (report.steps, report.findings) == (reads, ())
     assert [checked.gap for checked in report.checked] == [gap, gap]
+
+
+SIZED = """struct Sizes {{ int m, k; }};
+__global__ void gemm(float* out, Sizes size, int rows) {{}}
+void run(float* out, int M, int K, int pitch) {{
+  cudaMemset2D(out, pitch, 0, K, M);
+  {};
+}}
+"""
+
+
+@for_each(
+    "launch",
+    ["gemm<<<M / 64, 128>>>(out, Sizes{M, K}, M)", "Sizes s; s.m = M; s.k = K; gemm<<<M / 64, 128>>>(out, s, M)"],
+)
+def test_integers_in_structs_are_arguments(launch: str) -> None:
+    """cudaMemset2D changes none of its arguments."""
+    [record] = evaluate_text(SIZED.format(launch)).launches
+    assert [(n, name, str(value)) for n, name, value in record.members] == [(1, "m", "M"), (1, "k", "K")]
+    assert str(record.arguments[2]) == "M"

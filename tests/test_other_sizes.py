@@ -30,3 +30,14 @@ def test_bounds_hold_with_other_sizes(changes: tuple[tuple[str, str], ...], code
     report = check_whole(plant(*changes, text=KERNEL + LAUNCH))
     assert [one.code for one in report.findings] == codes
     assert [why in one.message for one in report.open if one.of_result] == [True] * bool(why)
+
+
+@for_each(
+    ("arguments", "whole"),
+    [("B, A, C, sb, sa, N, M", True), ("A, B, C, sb, sa, N, M", False), ("A, B, C, sa, sb, K, N", False)],
+)
+def test_a_launch_exchanges_a_and_b_with_their_sizes(arguments: str, whole: bool) -> None:
+    """For Dᵀ = Bᵀ·Aᵀ."""
+    changes = ("N / 8, M / 32", "M / 8, N / 32"), ("A, B, C, sa, sb, M, N", arguments)
+    report = check_whole(KERNEL + plant(*changes, text=LAUNCH))
+    assert not report.findings and any(one.of_result for one in report.open) != whole

@@ -7,8 +7,9 @@ D is A·B with another size in its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from lanescope.cxx.source_text import split_arguments
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.memory.comparisons import DIFFERENT, Compared
 from lanescope.reader.threads.runner import KernelRunner
@@ -84,6 +85,27 @@ def are_equal(function: FunctionText, launches: Iterable[KernelLaunchRecord], na
     passed = [one.arguments for one in launches if one.name == function.name]
     alike = [len({str(of[n]) for n in places}) == 1 for of in passed if len(of) == len(function.parameters)]
     return bool(alike) and all(alike)
+
+
+def find_half_exchange(
+    text: str, function: FunctionText, launches: Iterable[KernelLaunchRecord], sizes: Mapping[str, int]
+) -> Span | None:
+    """Return the launch that gives a kernel the sizes of a run exchanged, unless it exchanges A and B as well as M and
+    N, as for Dᵀ = Bᵀ·Aᵀ; None if it does neither. sizes: by the names of the kernel's parameters.
+    """
+    own = {shorten_name(name): size for name, size in sizes.items()}
+    usual = KnownMatrices()
+    expected = {"m": usual.m, "n": usual.n, "k": usual.k}
+    if own.keys() < expected.keys() or sorted(own[of] for of in "mnk") != sorted(expected.values()):
+        return None
+    changed = {of for of in "mnk" if own[of] != expected[of]}
+    for launch in launches if changed else ():
+        call = text[slice(*launch.call)]
+        given = [shorten_name(one.strip()) for one in split_arguments(call[call.rfind(">>>") + 4 : call.rfind(")")])]
+        passed = dict(zip(map(shorten_name, function.parameters), given, strict=False))
+        if launch.name == function.name and (changed != {"m", "n"} or (passed.get("a"), passed.get("b")) != ("b", "a")):
+            return launch.call
+    return None
 
 
 def _list_names(text: str, span: Span, known: KnownMatrices, size: int) -> list[re.Match[str]]:

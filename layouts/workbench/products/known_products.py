@@ -27,6 +27,7 @@ from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
     describe_guard,
+    find_half_exchange,
     list_bound_edits,
     list_guard_edits,
 )
@@ -173,7 +174,8 @@ class _KnownRun:
         """
         sizes, _ = self._choose_sizes()
         given = {shorten_name(name): value for name, value in sizes.items()}
-        if sizes.are_named or not given.keys() >= set("mnk"):
+        usual = {self.known.m, self.known.n, self.known.k}
+        if sizes.are_named or not given.keys() >= set("mnk") or set(given.values()) == usual:  # or exchanged
             return self
         alone = len(sizes) == 3 and "blockIdx.z" not in self.body and not any(value % _UNIT for value in given.values())
         depth = min(given["k"], self.known.k) if alone else given["k"]
@@ -185,6 +187,8 @@ class _KnownRun:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
         certainly wrong).
         """
+        if exchange := find_half_exchange(self.text, self.function, self.recorded, self._choose_sizes()[0]):
+            return OpenPart("its launch exchanges sizes, and not A and B with them", exchange), None
         if self.exact and self.known.k > _LONGEST:
             return OpenPart(f"a run with K = {self.known.k:,}, which its launch has, is too long"), None
         verdicts: list[_Verdict] = []
@@ -287,7 +291,8 @@ class _KnownRun:
         """Return what the kernel is launched with, and its grid if it is known."""
         name = self.function.name
         launches = [launch for launch in self.recorded if launch.name == name]
-        texts = (str(one) for launch in launches for one in (*launch.grid, *launch.arguments))
+        members = (value for launch in launches for *_, value in launch.members)
+        texts = map(str, (*members, *(one for launch in launches for one in (*launch.grid, *launch.arguments))))
         words = {word for text in texts for word in _NAME.findall(text)}
         known = KnownSizes({word: self.known.find(word) or self.known.others for word in words})
         arguments = known.find_arguments(self.function, self.recorded) or {}

@@ -53,11 +53,14 @@ class KnownSizes:
         """Return the integers that a kernel is launched with, by its parameters; None if launches differ, or one of
         its integers is not known.
         """
-        launched = {tuple(map(str, one.arguments)): one.arguments for one in launches if one.name == function.name}
-        arguments = next(iter(launched.values())) if len(launched) == 1 else ()
-        if not arguments or len(arguments) != len(function.parameters):
+        mine = [one for one in launches if one.name == function.name]
+        launched = {(*map(str, one.arguments), *map(str, one.members)): one for one in mine}
+        launch = next(iter(launched.values())) if len(launched) == 1 else None
+        if launch is None or not launch.arguments or len(launch.arguments) != len(function.parameters):
             return None
-        given = {name: value for name, value in zip(function.parameters, arguments, strict=True) if value is not None}
+        named = zip(function.parameters, launch.arguments, strict=True)
+        given = {name: value for name, value in named if value is not None}
+        given |= {f"{function.parameters[n]}.{name}": value for n, name, value in launch.members}
         found = {name: number for name, value in given.items() if (number := self.evaluate(value)) is not None}
         return found if len(found) == len(given) else None
 

@@ -108,6 +108,7 @@ def note_launch(
         node.span,
         _keep_integers(_list_items(ev, node, grid)),
         _keep_integers([argument.value for argument in arguments]),
+        tuple(_list_member_integers([argument.value for argument in arguments])),
     )
     if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
@@ -126,6 +127,13 @@ def _list_template_arguments(ev: Evaluator, target: FunctionSet, arguments: Sequ
         named = isinstance(value, ResolvedType) and value.name == parameter.name  # a symbol for a type that is open
         given.append(OPEN if named else _format_template(value))
     return tuple(given)
+
+
+def _list_member_integers(values: Sequence[Any]) -> Iterator[tuple[int, str, SymbolicInt]]:
+    """Yield (number of an argument, member, value) of the integers in structs."""
+    for n, value in enumerate(values):
+        members = value.members if isinstance(value, ObjectValue) else {}
+        yield from ((n, name, cell.value) for name, cell in members.items() if isinstance(cell.value, SymbolicInt))
 
 
 def _keep_integers(values: Iterable[Any]) -> tuple[SymbolicInt | None, ...]:

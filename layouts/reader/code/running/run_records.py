@@ -50,7 +50,8 @@ class MemoryStore:
 @dataclass(frozen=True, slots=True)
 class KernelLaunchRecord:
     """A launch: the kernel, its template arguments as C++, the block, the bytes of shared memory, and their place; the
-    call, the dimensions of its grid, and the numbers among its arguments.
+    call, the dimensions of its grid, the numbers among its arguments, and those among their members: (argument, member,
+    number).
 
     Unknown values are None, unknown template arguments the name `launches.OPEN`.
     """
@@ -63,6 +64,7 @@ class KernelLaunchRecord:
     call: Span = (0, 0)
     grid: tuple[SymbolicInt | None, ...] = ()
     arguments: tuple[SymbolicInt | None, ...] = ()
+    members: tuple[tuple[int, str, SymbolicInt], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 _SILENT = re.compile(r"use$|f?printf$|puts$|mem\w+$|cuda|cu[A-Z]|__")  # C functions that do not throw
+_BY_VALUE = re.compile(r"cuda[A-Z]|cu[A-Z]")  # C functions, which change variables only by their addresses
 _PURE = frozenset(  # std functions that write no argument
     "min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const printf fprintf puts"
     " to_string distance make_pair make_tuple get".split()
@@ -63,6 +64,8 @@ def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], call
         elif isinstance(value, Pointer) and value.array is not None:
             ev.forget_place(Cell(value.array), integers=True, quiet=True)
         elif argument.place and argument.const is not True and isinstance(place, Cell | ObjectPart):
+            if _BY_VALUE.match(name):
+                continue
             _forget_variable(ev, place, refers=std, statement=id(call) in ev.statements)
 
 
