@@ -168,6 +168,14 @@ SINGLE = "for (int i = 0; i < 2; ++i) *reinterpret_cast<uint32_t*>(c + i * 8 * N
     [
         (),
         ((SINGLE, "for (int i = 0; i < 4; ++i) c[i / 2 * 8 * N + i % 2] = h[i];"),),
+        (
+            *FLOATS,
+            (
+                SINGLE,
+                "for (int i = 0; i < 4; ++i) {half2 v = *(half2*)&d[i / 2];\n    c[i / 2 * 8 * N + i % 2] = "
+                "i % 2 ? __high2float(v) : __low2float(v); }",
+            ),
+        ),
         (*FLOATS, (SINGLE, "for (int i = 0; i < 4; ++i) c[i / 2 * 8 * N + i % 2] = __half2float(h[i]);")),
     ],
 )

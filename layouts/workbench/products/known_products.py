@@ -177,8 +177,9 @@ class _KnownRun:
         usual = {self.known.m, self.known.n, self.known.k}
         if sizes.are_named or not given.keys() >= set("mnk") or set(given.values()) == usual:  # or exchanged
             return self
-        alone = len(sizes) == 3 and "blockIdx.z" not in self.body and not any(value % _UNIT for value in given.values())
-        depth = min(given["k"], self.known.k) if alone else given["k"]
+        alone = len(sizes) == 3 and "blockIdx.z" not in self.body
+        depth = min(given["k"], self.known.k) if alone and not given["k"] % _UNIT else given["k"]
+        alone &= not any(value % _UNIT for value in given.values())
         return replace(
             self, known=replace(self.known, m=given["m"], n=given["n"], k=depth), fitted=True, exact=not alone
         )

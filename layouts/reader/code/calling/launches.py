@@ -108,7 +108,7 @@ def note_launch(
         node.span,
         _keep_integers(_list_items(ev, node, grid)),
         _keep_integers([argument.value for argument in arguments]),
-        tuple(_list_member_integers([argument.value for argument in arguments])),
+        tuple(_list_member_integers(ev, node, [argument.value for argument in arguments])),
     )
     if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
@@ -129,11 +129,15 @@ def _list_template_arguments(ev: Evaluator, target: FunctionSet, arguments: Sequ
     return tuple(given)
 
 
-def _list_member_integers(values: Sequence[Any]) -> Iterator[tuple[int, str, SymbolicInt]]:
+def _list_member_integers(
+    ev: Evaluator, node: tree.Call, values: Sequence[Any]
+) -> Iterator[tuple[int, str, SymbolicInt]]:
     """Yield (number of an argument, member, value) of the integers in structs."""
-    for n, value in enumerate(values):
-        members = value.members if isinstance(value, ObjectValue) else {}
-        yield from ((n, name, cell.value) for name, cell in members.items() if isinstance(cell.value, SymbolicInt))
+    for n, one in enumerate(values):
+        for name in one.record.members if isinstance(one, ObjectValue) else ():
+            value = ev.load_place(ev.find_member(one, name, node.span), node)
+            if isinstance(value, SymbolicInt):
+                yield n, name, value
 
 
 def _keep_integers(values: Iterable[Any]) -> tuple[SymbolicInt | None, ...]:

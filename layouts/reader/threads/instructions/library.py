@@ -57,8 +57,9 @@ _SILENT = re.compile(
 )
 _TO_TWO = re.compile(
     r"__(?:float|double)2(?:half|bfloat16)(?:_r[nzud])?|__half2float|__bfloat162float|__half2bfloat16"
-    r"|__(?:float|double)2half|__u?(?:char|short|int|ll)2(?:half|bfloat16|float)_r[nzud]|__(?:low|high)2(?:half|bfloat16)"
+    r"|__(?:float|double)2half|__u?(?:char|short|int|ll)2(?:half|bfloat16|float)_r[nzud]"
 )
+_TO_ONE = re.compile(r"__(?:low|high)2(?:half|float|bfloat16)")
 _TO_BOTH = re.compile(r"__(?:(?:half|bfloat16)22float2|float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)")
 _PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
 _AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+")
@@ -211,6 +212,14 @@ def _spread_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     return join_data([value.resize_element(2)] * 2)
 
 
+def _get_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return one half of a half2."""
+    value = run.evaluate(node.arguments[0], scope)
+    if not isinstance(value, DataBytes) or value.size != 4:
+        return value if isinstance(value, FloatConstant | Reduction) else None
+    return value.cut_bytes(2 * ("high" in name), 2).resize_element(4 if name.endswith("float") else 2)
+
+
 def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value = run.evaluate(node.arguments[0], scope)
     if not isinstance(value, DataBytes) or value.size != 8:
@@ -300,6 +309,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),
     (_TO_BOTH, 1, _spread_half),
+    (_TO_ONE, 1, _get_half),
     (_PAIR, 0, _join_halves),
     (_AS_BITS, 1, _keep_bits),
     (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
