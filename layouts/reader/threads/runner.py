@@ -168,8 +168,8 @@ class KernelRunner:
 
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
         """Return the value of an expression, None if unknown."""
-        handler = evaluating.HANDLERS.get(type(expression))
-        return handler(self, expression, scope) if handler is not None else None
+        handler = evaluating.HANDLERS.get(expression.__class__)
+        return None if handler is None else handler(self, expression, scope)
 
     def evaluate_template(self, argument: tree.Expression, scope: Scope) -> Any:
         return names.evaluate_template(self, argument, scope)
@@ -374,7 +374,7 @@ class KernelRunner:
 
     def runs_everyone(self) -> bool:
         """Return whether all threads execute what is run."""
-        return self.mask is self.everyone or bool(self.mask.all())
+        return self.mask is self.everyone or np.count_nonzero(self.mask) == self.threads
 
     def join_masks(self, left: Mask, right: Mask) -> Mask:
         """Return the threads of either mask."""

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lanescope.ptx.async_copy import explain_copy_size
 from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -97,7 +99,7 @@ def _run_instruction(code: AsmCode, instruction: PtxInstruction) -> None:
         return
     if instruction.guard:
         _run_guarded(code, opcode, operands, instruction.guard)
-    elif run.mask.any():
+    elif np.count_nonzero(run.mask):
         _execute_instruction(code, opcode, operands)
 
 

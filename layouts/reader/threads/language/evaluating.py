@@ -32,15 +32,15 @@ from lanescope.reader.threads.language.numbers import (
     make_name,
     make_number,
     make_uniform,
-    multiply_numbers,
     select_numbers,
+    step_offset,
 )
 from lanescope.reader.threads.language.objects import NOT_HERE, call_operator
 from lanescope.reader.threads.language.packing import pack_bytes
-from lanescope.reader.threads.language.places import DIMS, evaluate_operand, find_place, get_item_size, widen_number
+from lanescope.reader.threads.language.places import DIMS, evaluate_operand, find_place, get_item_size, load_item
 from lanescope.reader.threads.language.program import FunctionSet, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
-from lanescope.reader.threads.language.values import CHANGES, cast_value, load_place, look_up_code, store_place
+from lanescope.reader.threads.language.values import CHANGES, cast_value, load_place, store_place
 from lanescope.reader.threads.memory.comparisons import note_comparison
 from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result, note_change
 from lanescope.reader.threads.memory.storage import (
@@ -138,8 +138,8 @@ def _move_pointer(op: str, left: Any, right: Any) -> Any:
         away = add_numbers(left.offset, right.offset, -1) if same else None
         return apply_operator("/", away, make_uniform(get_item_size(left), LONG))
     pointer, step = (left, right) if isinstance(left, Pointer) else (right, left)
-    bytes_ = multiply_numbers(widen_number(get_number(step)), make_uniform(get_item_size(pointer), LONG))
-    return pointer.move(add_numbers(pointer.offset, bytes_, 1 if op == "+" else -1))
+    sign = 1 if op == "+" else -1
+    return pointer.move(step_offset(pointer.offset, get_number(step), get_item_size(pointer), sign))
 
 
 def _evaluate_post_step(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
@@ -343,10 +343,7 @@ def _evaluate_assigned(run: KernelRunner, node: tree.Expression, place: Any, sco
 
 
 def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
-    place = find_place(run, node, scope)
-    if (found := look_up_code(run, node, place, scope)) is not None:
-        return found
-    return load_place(run, place, node.span) if isinstance(place, Pointer) else None
+    return load_item(run, node, find_place(run, node, scope), scope)
 
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:

@@ -199,6 +199,12 @@ def multiply_numbers(left: Number, right: Number) -> Number:
     return convert_number(result, kind) if result.const is not None else result
 
 
+@_keep_results
+def step_offset(offset: Number, index: Number, size: int, sign: int = 1) -> Number:
+    """Return the offset in bytes of an item of an array at an offset. size: the bytes of an item."""
+    return add_numbers(offset, multiply_numbers(convert_number(index, LONG), make_uniform(size, LONG)), sign)
+
+
 _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
     **{op: EXACT[op] for op in "/%&|^"},
     "min": lambda a, b: np.minimum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b),

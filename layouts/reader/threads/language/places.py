@@ -12,16 +12,12 @@ from lanescope.reader.threads.cute.indexing import index_value
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
-    LONG,
-    ThreadNumber,
-    add_numbers,
-    convert_number,
     get_number,
-    make_uniform,
-    multiply_numbers,
+    step_offset,
 )
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.language.values import load_place, look_up_code
 from lanescope.reader.threads.memory.storage import Pointer
 
 if TYPE_CHECKING:
@@ -33,11 +29,6 @@ DIMS = {"x": 0, "y": 1, "z": 2, "w": 3}
 def get_item_size(pointer: Pointer) -> int:
     """Return the bytes from one item to the next."""
     return int(pointer.type.size) * prod(pointer.dims)
-
-
-def widen_number(number: ThreadNumber | None) -> ThreadNumber | None:
-    """Convert an index to 64 bits."""
-    return convert_number(number, LONG) if number is not None else None
 
 
 def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Scope, op: str = "") -> Any:
@@ -100,16 +91,28 @@ def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Po
 def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
     if run.update is not None and (element := run.update.find_place(run, node, scope)) is not None:
         return element
-    pointer = evaluate_operand(run, node.value, scope, "[]")
+    outer = node.value
+    if isinstance(outer, tree.Index):
+        pointer = load_item(run, outer, _find_item(run, outer, scope), scope)
+    else:
+        pointer = evaluate_operand(run, outer, scope, "[]")
     if isinstance(pointer, CuteTensor) and len(node.indices) == 1:
         return index_value(run, pointer, node, scope)
     for index in node.indices:
         if not isinstance(pointer, Pointer):
             return None
         number = get_number(evaluate_operand(run, index, scope))
-        step = multiply_numbers(widen_number(number), make_uniform(get_item_size(pointer), LONG))
-        pointer = pointer.move(add_numbers(pointer.offset, step))
+        pointer = pointer.move(step_offset(pointer.offset, number, get_item_size(pointer)))
     return pointer
+
+
+def load_item(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> Any:
+    """Return the value of an item of an array, or of a table, at the place that an index denotes."""
+    if isinstance(place, Pointer) and place.dims and place.offset is not None:
+        return Pointer(place.space, place.array, place.offset, place.type, place.dims[1:])
+    if (found := look_up_code(run, node, place, scope)) is not None:
+        return found
+    return load_place(run, place, node.span) if isinstance(place, Pointer) else None
 
 
 def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
