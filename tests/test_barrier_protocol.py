@@ -16,6 +16,7 @@ from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, Barrie
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, check_whole, list_codes, locate_findings
+from tests.tensor_kernels import GEMM
 from tests.test_copied_bytes import RIGHT as RING
 from tests.transfer_kernels import plant
 
@@ -139,6 +140,30 @@ def test_a_count_is_found_through_the_sum_of_a_helper() -> None:
 def test_what_is_not_known_is_no_mistake(old: str, new: str) -> None:
     found = find_lines(change(old, new).replace("float* C, int M", "float* C, int* limit, int M"))
     assert {code for code, _ in found} <= {"mbarriers_open"}
+
+
+ONE_FOR_TWO = (  # products take turns at one mbarrier, which is waited for at two places
+    GEMM.split("  if (warp == 4 && lane == 0) {")[0]
+    + """  int phase = 0;
+  for (int t = 0; t < 3; ++t) {
+    if (threadIdx.x == 0) { multiply(d, a, b, t > 0); commit(&done); }
+    wait(&done, phase); phase ^= 1;
+    __syncthreads();
+    if (threadIdx.x == 0) { multiply(d, a + 2, b + 2, 1); commit(&done); }
+    wait(&done, phase); phase ^= 1;  // the second
+    __syncthreads();
+  }
+"""
+    + GEMM[GEMM.rindex("  __syncthreads();") :]
+)
+
+
+def test_parities_alternate_also_from_one_place_to_another() -> None:
+    """If nothing explains why a wait never ends, that is said."""
+    kept = plant((" phase ^= 1;  // the second", ""), text=ONE_FOR_TWO)
+    counted = kept.replace("init(&done, 1)", "init(&done, 2)")
+    found = [[code for code, _ in find_lines(text)] for text in (ONE_FOR_TWO, kept, counted)]
+    assert found == [[], ["mbarrier_parity"], ["mbarriers_open"]]
 
 
 def test_a_poll_is_used_before_that_of_another_phase() -> None:

@@ -21,12 +21,14 @@ from lanescope.workbench.barriers.barrier_messages import describe_count, descri
 from lanescope.workbench.barriers.barrier_repairs import (
     ProtocolRepair,
     keep_first,
+    list_alternations,
     list_joint_parities,
     list_other_mbarriers,
     list_repairs,
 )
 from lanescope.workbench.barriers.cluster_mistakes import find_late_signal, find_refill, find_uneven_arrival
 
+Span = tuple[int, int]
 STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
 
 
@@ -66,12 +68,20 @@ class ProtocolJudge:
             moved = find_uneven_arrival(outcomes[0], self.agents, self.events, self.kernel)
         return moved or self._find_stuck_wait(outcomes, always)
 
+    def find_blocked_wait(self) -> Span | None:
+        """Return a wait that ends in no schedule; None if some schedule ends, or the kernel only tries mbarriers."""
+        outcomes = self._simulate() if self.committed or self.filled else []
+        waits = [self.events[step.event].call for one in outcomes for _, step in one.blocked if step.kind in WAITS]
+        return waits[0] if waits and all(outcome.blocked for outcome in outcomes) else None
+
     def _list_mending_repairs(self) -> list[ProtocolRepair]:
         """List the repairs that mend every schedule, one for each place; of several those that complete every phase,
         and of these those that let work begin.
         """
         mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
         mended = mended or list(filter(self._is_mended, list_joint_parities(self.events, self.agents)))
+        if not mended and all(outcome.blocked for outcome in self._simulate()):
+            mended = list(filter(self._is_mended, list_alternations(self.events, self.agents)))
         if len(keep_first(mended)) > 1:
             mended = list(filter(self._completes_every_phase, mended)) or mended
         if len(keep_first(mended)) > 1:

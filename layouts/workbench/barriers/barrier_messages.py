@@ -262,6 +262,15 @@ def describe_other_parity(kernel: str, events: Sequence[BarrierEvent]) -> Pitfal
     return None
 
 
+def describe_blocked(kernel: str, wait: Span) -> Pitfall:
+    """Return the doubt about a kernel that passes a wait in no schedule, for a reason that is not known."""
+    message = (
+        f"{kernel} never passes this wait in a simulation of its threads, and no single count, parity or arrival"
+        " explains it: its mbarriers are not verified."
+    )
+    return Pitfall("mbarriers_open", message, wait)
+
+
 def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:
     """Return the doubt about a kernel whose run ended at a statement."""
     words = " ".join(text[slice(*at)].split())

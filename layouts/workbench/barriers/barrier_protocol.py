@@ -29,6 +29,7 @@ from lanescope.workbench.barriers.barrier_initialization import (
 )
 from lanescope.workbench.barriers.barrier_judge import ProtocolJudge
 from lanescope.workbench.barriers.barrier_messages import (
+    describe_blocked,
     describe_long,
     describe_lost,
     describe_mask,
@@ -118,7 +119,18 @@ def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Se
     doubts += filter(None, (describe_open_sums(run.runner, name) for name, run in traced.items()))
     traces = {name: run.runner.barriers.events for name, run in traced.items() if run.runner.barriers is not None}
     doubts += filter(None, (describe_other_parity(name, events) for name, events in traces.items()))
+    doubts += filter(None, map(_doubt_blocked, traced.values()))
     return doubts + [describe_lost(run.function.name, run.runner.text, at) for at, run in reversed(lost.items())]
+
+
+def _doubt_blocked(run: KernelRun) -> Pitfall | None:
+    """Return the doubt about a kernel without a mistake whose threads wait for ever in every schedule."""
+    traces = _list_traces(run)
+    of_blocks = [trace.events for trace in traces]
+    if not traces or not is_exact(join_events(of_blocks)):
+        return None
+    wait = ProtocolJudge(of_blocks, run.runner.threads, run.function.name, run.runner.text).find_blocked_wait()
+    return None if wait is None else describe_blocked(run.function.name, wait)
 
 
 def _keep_repeated(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 
 from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
@@ -109,6 +109,22 @@ def list_joint_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent])
     }
     changed = min(event for (_, event), parity in parities.items() if parity != first)
     yield ProtocolRepair("mbarrier_parity", events[changed].site, changed, {}, parities)
+
+
+def list_alternations(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
+    """Yield the waits of each mbarrier that is waited for at several places with parities that alternate from one wait
+    to the next, whatever its place.
+    """
+    sites: dict[int, set[Span]] = defaultdict(set)
+    for step in (step for agent in agents for step in agent.steps if step.kind == "wait"):
+        sites[step.place].add(events[step.event].site)
+    turns = [(n, *one) for n, agent in enumerate(agents) for one in list_turns(agent)]
+    for place, first in product((place for place, of in sites.items() if len(of) > 1), (0, 1)):
+        own = [(n, step, (turn + first) % 2) for n, step, turn in turns if step.place == place]
+        changed = [step.event for _, step, parity in own if parity != step.value]
+        if changed:
+            parities = {(n, step.event): parity for n, step, parity in own}
+            yield ProtocolRepair("mbarrier_parity", events[min(changed)].site, min(changed), {}, parities)
 
 
 def list_other_mbarriers(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
