@@ -96,7 +96,7 @@ def find_half_exchange(
     own = {shorten_name(name): size for name, size in sizes.items()}
     usual = KnownMatrices()
     expected = {"m": usual.m, "n": usual.n, "k": usual.k}
-    if own.keys() < expected.keys() or sorted(own[of] for of in "mnk") != sorted(expected.values()):
+    if not own.keys() >= expected.keys() or sorted(own[of] for of in "mnk") != sorted(expected.values()):
         return None
     changed = {of for of in "mnk" if own[of] != expected[of]}
     for launch in launches if changed else ():
