@@ -312,3 +312,23 @@ def test_an_index_of_the_block_that_only_d_takes(edits: list[tuple[str, str]], p
         text = text.replace(old, new)
     found = [text[slice(*one.span)] for one in check_text(text).findings if one.code == "block_index_same"]
     assert found == ([place] if place else [])
+
+
+def test_stores_as_far_as_an_argument_goes_need_what_the_launch_gives() -> None:
+    """A row of N elements in shared memory: the host launches 64 only; a run without launch has other sizes."""
+    text = """
+    __global__ void scale(const half* A, half* D, int N) {
+      extern __shared__ half row[];
+      for (int i = threadIdx.x; i < N; i += 32) row[i] = A[i];
+      __syncwarp();
+      unsigned a[4] = {}; float d[4] = {};
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%4,%5},"
+                   " {%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));
+      D[threadIdx.x] = row[threadIdx.x];
+    }
+    void run(const half* A, half* D, int n) { if (n == 64) scale<<<1, 32, 128>>>(A, D, n); }
+    """
+    assert not check_text(text).findings
+    fixed = text.replace("i < N", "i < 128")
+    assert [finding.code for finding in check_text(fixed).findings] == ["shared_memory_short"]

@@ -35,7 +35,7 @@ from lanescope.workbench.cute.cute_reads import (
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, close_settled_gaps, list_kernels_by_text
-from lanescope.workbench.fragments.thread_order import check_thread_order
+from lanescope.workbench.fragments.thread_order import check_thread_order, list_sure_bytes
 from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
@@ -299,7 +299,10 @@ def _check_threads(
     ordered = check_thread_order(text, list_given_values(choices), launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
-    short = shared_budget.find_short_launches(blank, launches, ordered.needed)
+    short = list(shared_budget.find_short_launches(blank, launches, ordered.needed))
+    if short:
+        sure = list_sure_bytes(text, list_given_values(choices), launches, ordered.needed)
+        short = list(shared_budget.find_short_launches(blank, launches, sure))
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong = [*map(make_finding, (*ordered.mistakes, *short)), *repeated]
     return replace(fragments, kernels=kernels, unordered=ordered.left), wrong, late

@@ -100,6 +100,18 @@ def _keep_for_small_sizes(found: Sequence[Pitfall], branches: Iterable[list[Kern
     return [one for one in found if one.code != _CODES["stored_twice"] or (one.code, one.span) in again]
 
 
+def list_sure_bytes(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], needed: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the bytes of dynamic shared memory that kernels store to for twice the size of the matrices, too.
+
+    needed: the bytes of each kernel for the sizes of check_thread_order.
+    """
+    branches = run_kernels(text, macros, recorded, ORDER, (2 * KNOWN_SIZE[0], KNOWN_SIZE[1]))
+    again = _list_needed(run for runs in branches for run in runs)
+    return {name: count for name, count in needed.items() if again.get(name) == count}
+
+
 def _list_needed(runs: Iterable[KernelRun]) -> dict[str, int]:
     """Return the bytes of dynamic shared memory that each kernel stores to, the least of its runs."""
     needed: dict[str, int] = {}
