@@ -167,6 +167,7 @@ def _check(
     from dataclasses import replace
     from pathlib import Path
 
+    gc.set_threshold(100_000, 20, 50)  # evaluating makes millions of values, and few cycles: a seventh of the time
     from lanescope.app.check import checking, suppress
     from lanescope.app.check.cache import find_cache_folder
     from lanescope.app.check.defines import list_unused, parse_defines
@@ -175,7 +176,6 @@ def _check(
     from lanescope.app.check.headers import HeaderFinder, parse_folders, read_commands
     from lanescope.app.check.running import merge_reports
 
-    gc.set_threshold(100_000, 20, 50)  # evaluating makes millions of values, and few cycles: a seventh of the time
     select = suppress.parse_codes(settings.select, "select")
     ignore = suppress.parse_codes(settings.ignore, "ignore")
     commands = read_commands(settings.compile_commands) if settings.compile_commands else {}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.naming.lookup import find_name, get_this
 from lanescope.reader.code.naming.scopes import Cell, NameScope
-from lanescope.reader.code.running.write_summaries import list_used_names
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.values import PLACES, FunctionSet, ObjectValue
 
@@ -41,7 +40,7 @@ def evaluate_lambda(ev: Evaluator, node: tree.Lambda, scope: NameScope) -> Funct
 def _capture_all(ev: Evaluator, node: tree.Lambda, scope: NameScope, inner: NameScope) -> None:
     """Copy the variables that a lambda with [=] uses without listing them."""
     listed_names = {capture.name for capture in node.captures} | {"this"}
-    for name in list_used_names(node.function):
+    for name in ev.summaries.list_used_names(node.function):
         entity, home = find_name(scope, name)
         member = "this" in home.names  # [=] captures `this`, not what it points to
         if isinstance(entity, PLACES) and home.owner != "namespace" and name not in listed_names and not member:

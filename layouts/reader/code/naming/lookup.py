@@ -59,14 +59,16 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
 def skip_scopes(scope: NameScope, name: str) -> NameScope | None:
     """Return the innermost scope that has a name, or decides which of others has it; None if no scope has it."""
     inner: NameScope | None = scope
-    while inner is not None and name not in inner.names and not inner.of_record and not _uses_name(inner, name):
+    while inner is not None and name not in inner.names and not inner.of_record:
+        if inner.using and _uses_name(inner, name):
+            break
         inner = inner.parent
     return inner
 
 
 def _uses_name(scope: NameScope, name: str) -> bool:
     """Return whether a using directive of a scope makes a name visible."""
-    return bool(scope.using) and any(True for used in scope.using for _ in _find_in_namespace(used, name, set()))
+    return any(True for used in scope.using for _ in _find_in_namespace(used, name, set()))
 
 
 def _find_here(

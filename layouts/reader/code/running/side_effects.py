@@ -11,7 +11,7 @@ from lanescope.reader.code.calling.overloads import CallArgument
 from lanescope.reader.code.naming.lookup import find_name
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.running.paths import EarlyExit
-from lanescope.reader.code.running.write_summaries import is_read_only_call, list_used_names
+from lanescope.reader.code.running.write_summaries import is_read_only_call
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.values import (
@@ -100,7 +100,7 @@ def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = fro
         entity = find_name(home, name)[0]
         if isinstance(entity, PLACES):
             ev.forget_place(entity, integers=True, quiet=True)
-    for name in list_used_names(function):
+    for name in ev.summaries.list_used_names(function):
         entity = find_name(home, name)[0]
         inner = entity.value if isinstance(entity, Cell) else entity
         if isinstance(inner, FunctionSet):

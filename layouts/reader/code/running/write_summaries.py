@@ -74,6 +74,7 @@ class WriteSummaries:
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[tree.Statement | tree.Expression, WriteSummary]] = {}
+        self.used: dict[int, tuple[tree.Function, set[str]]] = {}
 
     def get_summary(self, node: tree.Statement | tree.Expression) -> WriteSummary:
         """Return the summary of a node, computed once."""
@@ -81,6 +82,14 @@ class WriteSummaries:
         if summary is None:
             summary = self.known[id(node)] = node, summarize_writes(node)
         return summary[1]
+
+    def list_used_names(self, function: tree.Function) -> set[str]:
+        """Return every name that a function's body uses, computed once."""
+        used = self.used.get(id(function))
+        if used is None:
+            parts = (node for node in walk_nodes(function.body) if isinstance(node, tree.Name | tree.Type))
+            used = self.used[id(function)] = function, {node.path[0][0] for node in parts if node.path}
+        return used[1]
 
 
 def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummary:
@@ -132,9 +141,3 @@ def get_root_name(expression: tree.Expression) -> str:
                 return expression.path[0][0]
             case _:
                 return ""
-
-
-def list_used_names(function: tree.Function) -> set[str]:
-    """Return every name that a function's body uses."""
-    names = (node for node in walk_nodes(function.body) if isinstance(node, tree.Name | tree.Type) and node.path)
-    return {node.path[0][0] for node in names}
