@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS, Agent
+from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS, WAITS, Agent
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.tile_steps import TileStep
 from lanescope.workbench.products.origin_places import find_buffer
@@ -35,13 +35,12 @@ class PendingRead:
 class Overwrite:
     """What overwrites the bytes of a pending read.
 
-    event: the store or the copy; agent: its own, -1 if nothing overwrites them before the kernel ends; stored: the last
-    store to these bytes; heard: the last arrival of the reader's warpgroup that the agent has waited for, else -1.
+    event: the store or the copy; agent: its own, -1 if nothing overwrites them before the kernel ends; heard: the last
+    arrival of the reader's warpgroup that the agent has waited for, -1 if there is none after the bytes were stored.
     """
 
     event: int = -1
     agent: int = -1
-    stored: int = -1
     heard: int = -1
 
 
@@ -61,7 +60,7 @@ class ReadExplainer:
         what = _STORED if self.events[overwrite.event].kind == "tensor" else _FILLED
         if self.placed[read.event].kind == "copy":
             return self._explain_copy(read, overwrite, what)
-        if overwrite.heard > overwrite.stored:
+        if self._is_told(read, overwrite):
             message = (
                 f"After this arrival, threads may still read shared memory that {what}: each of them must have read it."
             )
@@ -86,10 +85,13 @@ class ReadExplainer:
         if commit < 0:
             message = f"A cp.async.bulk.commit_group is missing before this: no wait_group waits for it, and {pending}"
             return self._report_after(COMMIT, message, read.event)
-        told = overwrite.heard > overwrite.stored
-        past = overwrite.heard if told else overwrite.event if overwrite.event > commit else len(self.events)
-        before = [(wait, complete) for wait, complete in waits if wait < past]
+        told, apart = self._is_told(read, overwrite), self._find_group(read.agent) != self._find_group(overwrite.agent)
+        past = overwrite.heard if told else overwrite.event
+        before = [(wait, complete) for wait, complete in waits if wait < past or (apart and not told)]
         done = next((wait for wait, complete in before if complete), -1)
+        if done >= 0 and apart and not told:
+            message = f"Nothing makes these threads wait here until the bulk copy has ended: {pending}"
+            return Pitfall(CODE, message, self.events[overwrite.event].call)
         if done >= 0:
             message = (
                 f"A barrier is missing after this wait: other threads do not know that it has ended, and {pending}"
@@ -106,6 +108,17 @@ class ReadExplainer:
         return (
             Pitfall(WAIT, message, self.events[place].call) if place >= 0 else self._report_after(WAIT, message, commit)
         )
+
+    def _find_group(self, agent: int) -> int:
+        return self.agents[agent].warp // WARPGROUP
+
+    def _is_told(self, read: PendingRead, overwrite: Overwrite) -> bool:
+        """Return whether the arrival that is heard of is that which lets a tile be overwritten: after the read, or
+        before it without a wait for an mbarrier between.
+        """
+        between = range(overwrite.heard, read.event)
+        waits = any(s.kind in WAITS and s.event in between for s in self.agents[read.agent].steps)
+        return overwrite.heard >= 0 and not waits
 
     def _explain_end(self, read: PendingRead) -> Pitfall:
         """Return the finding of a bulk copy that nothing has waited for when the kernel ends."""

@@ -187,17 +187,21 @@ class _Follower:
         self.writers: dict[int, Ints] = defaultdict(_make_bytes)  # slot → the last store to each byte
         self.sites: dict[tuple[int, int], Span] = {}  # of stores, by slot and number
         self.staged: dict[int, Ints] = defaultdict(_make_bytes)  # warp → its last store to each byte
-        self.stored = _make_bytes()  # the event of the last store to each byte
+        self.now = 0  # the steps taken
+        self.stored = _make_bytes()  # when each byte was stored last
         self.copies: list[tuple[int, int]] = [(0, 0)]  # slot of the mbarrier, and the phases that tell of the arrival
         self.copy = _make_bytes()  # the last copy to each byte
-        self.arrivals: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)  # (place, phase) → warpgroup → event
-        self.heard: list[dict[int, int]] = [{} for _ in agents]  # warpgroup → the last arrival that is waited for
+        # (mbarrier, phase) → warpgroup → when and where it arrived last; by agent, those that it has waited for
+        self.arrivals: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)
+        self.heard: list[dict[int, tuple[int, int]]] = [{} for _ in agents]
+        self.full = {s.place for agent in agents for s in agent.steps if s.kind == "copy"}
         self.found: dict[Span, Pitfall] = {}
         self.overwritten: dict[Span, Pitfall] = {}
 
     def follow(self, taken: StepTaken) -> None:
         """Follow a step of an agent."""
         n, event = taken.agent, taken.step.event
+        self.now += 1
         step, product = self.placed.get(event), self.products.get(event)
         if step is not None:
             (self._access if step.accesses else self._follow_group)(n, step, event)
@@ -207,13 +211,13 @@ class _Follower:
             self._multiply(n, product, event)
         elif taken.step.kind == "copy":
             self._fill(n, taken, event)
-        elif taken.step.kind == "arrive":
-            self.arrivals[taken.step.place, taken.turn][self.agents[n].warp // WARPGROUP] = event
+        elif taken.step.kind == "arrive" and taken.step.place not in self.full:
+            self.arrivals[taken.step.place, taken.turn][self.agents[n].warp // WARPGROUP] = self.now, event
         elif taken.step.kind in WAITS and taken.passes:
             slot = 2 * self.of_barriers[taken.step.place]
             self.clocks.known[n, slot] = max(int(self.clocks.known[n, slot]), taken.turn + 1)
             for group, arrival in self.arrivals.get((taken.step.place, taken.turn), {}).items():
-                self.heard[n][group] = max(self.heard[n].get(group, -1), arrival)
+                self.heard[n][group] = max(self.heard[n].get(group, (0, -1)), arrival)
 
     def end(self) -> None:
         """Note the bulk copies that nothing has waited for when the kernel ends."""
@@ -290,8 +294,9 @@ class _Follower:
             if last > known[column]:
                 read = self.reads[column, last]
                 group = self.agents[read.agent].warp // WARPGROUP
-                heard = max(self.heard[m].get(group, -1) for m in self.mates[n])
-                self._note_read(read, Overwrite(event, n, int(self.stored[places].max()), heard))
+                when, heard = max(self.heard[m].get(group, (0, -1)) for m in self.mates[n])
+                later = when > int(self.stored[places].max())
+                self._note_read(read, Overwrite(event, n, heard if later else -1))
 
     def _note(self, kind: str, site: Span) -> None:
         self.found.setdefault(site, Pitfall(CODE, _MESSAGES[kind].format(self.kernel), site))
@@ -344,7 +349,7 @@ class _Follower:
                 self._note(_FILLED, site)
         self.writers[slot][filled] = number
         self.staged[slot - self.of_warps][places] = number
-        self.stored[places] = event
+        self.stored[places] = self.now
         self.sites[slot, number] = site
 
 
