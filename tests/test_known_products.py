@@ -65,6 +65,7 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "scales of 128 rows": (("sa[r]", "sa[r / 128]"),),
     "a bias of each matrix of a batch": (("sb[n]", "sb[blockIdx.z * N + n]"),),
     "elements of each matrix of a batch": (("sa[r]", "sa[(blockIdx.z * M + r) * N + n]"),),
+    "a factor of some by fmaf": (("sa[r] * sb[n] * d[i]", "i % 2 ? fmaf(K, d[i], 0.f) : K * d[i]"),),
     "exchanged blocks": (("blockIdx.y * 32", "blockIdx.x * 32"), ("blockIdx.x * 8", "blockIdx.y * 8")),
     "K split over blocks": (
         ("blockIdx.z * M * K", "blockIdx.z * (K / 2)"),

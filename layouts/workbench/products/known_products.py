@@ -266,8 +266,10 @@ class _KnownRun:
 
     @property
     def sizes(self) -> set[str]:
-        """Which of m, n and k parameters of the kernel are called."""
-        return {shorten_name(name) for name in self.function.parameters} & set("mnk")
+        """Return which of m, n and k parameters of the kernel, or members of these, are called."""
+        mine = [one.members for one in self.recorded if one.name == self.function.name]
+        members = {name for of_launch in mine for _, name, _ in of_launch}
+        return {shorten_name(name) for name in (*self.function.parameters, *members)} & set("mnk")
 
     @property
     def _takes_turns(self) -> bool:

@@ -16,6 +16,7 @@ from lanescope.workbench.results import Assumption, Span, VerifiedOperand, Workb
 
 TITLES = {"tile_alignment": "The buffer's declared alignment is too small for its tiles"}
 _PATTERN_BYTES = {"32B": 256, "64B": 512, "128B": 1024, "128B_base32B": 1024}
+_VERSION, _UNREADABLE, _MOST_LABEL = re.compile(r"'+\d*"), re.compile(r"[…?]"), 48
 _ALIGNED = r"(?:alignas|__align__|aligned(?:__)?)\s*\([^()]*\)"
 
 
@@ -33,9 +34,11 @@ def list_assumed_starts(bench: Workbench, operand: VerifiedOperand) -> list[Assu
 def describe_assumed_start(operand: VerifiedOperand, start: Assumption) -> str:
     """Describe the alignment that a verified operand depends on."""
     pattern = _get_pattern(operand)
+    label = _VERSION.sub("", start.label)  # of a value that an iteration or a function has changed
+    label = "the start of its tile" if _UNREADABLE.search(label) or len(label) > _MOST_LABEL else label
     return (
-        f"{operand.name.upper()} of {operand.instruction} is right if {start.label} is a multiple of {pattern} bytes,"
-        " which the text does not say: its alignment is not declared, or is declared smaller."
+        f"{operand.name.upper()} of {operand.instruction} is right if {label} is a multiple of {pattern} bytes, which"
+        " the text does not say: its alignment is not declared, or is declared smaller."
     )
 
 

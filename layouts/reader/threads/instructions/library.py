@@ -27,7 +27,7 @@ from lanescope.reader.threads.language.packing import permute_bytes
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import convert_value, fill_zeros, load_place, store_place
-from lanescope.reader.threads.memory.results import Reduction, note_function, shuffle_value, store_result
+from lanescope.reader.threads.memory.results import Reduction, note_function, note_scalar, shuffle_value, store_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
     ZERO,
@@ -62,6 +62,7 @@ _TO_TWO = re.compile(
 _TO_ONE = re.compile(r"__(?:low|high)2(?:half|float|bfloat16)")
 _TO_BOTH = re.compile(r"__(?:(?:half|bfloat16)22float2|float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)")
 _PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
+_FACTORS = re.compile(r"fma|mul|mad")  # functions that multiply their first two arguments
 _AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+")
 # CUDA Math API 13.0: functions of one element each, also of both of a half2
 _MATH = re.compile(
@@ -130,7 +131,11 @@ def _drop_bound(
 def _call_math(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return what the result of a mathematical function depends on."""
     size = 2 if "2" in name and "h" in name else 4  # of a half2
-    result = compute_elements(run, *(run.evaluate(argument, scope) for argument in node.arguments), size=size)
+    values = [run.evaluate(argument, scope) for argument in node.arguments]
+    result = compute_elements(run, *values, size=size)
+    if _FACTORS.search(name):
+        for value, factor in zip(values[:2], node.arguments[1::-1], strict=False):
+            note_scalar(run, "*", run.text[slice(*factor.span)], value, node.span)
     if _ACTIVATION.search(name):
         note_function(run, result)
     return result

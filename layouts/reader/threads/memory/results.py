@@ -172,9 +172,14 @@ def _note_number(
     added = node.op in ADDED and (_NUMBER.search(name) or _FACTOR.fullmatch(name)) and not is_zero(number)
     if added or (node.op == "*" and _may_be_zero(number)):
         note_records(run, elements[1], node.span)
-    if run.sizes is not None and _SCALAR.fullmatch(name):
-        active = elements[0].select_threads(np.flatnonzero(run.mask))
-        run.scalars.setdefault((node.op.rstrip("="), name), []).append((list_elements(active), node.span))
+    note_scalar(run, node.op.rstrip("="), name, elements[0], node.span)
+
+
+def note_scalar(run: KernelRunner, op: str, name: str, elements: Any, site: Span) -> None:
+    """Record which elements of D a variable is a factor of, or is added to. name: the expression; elements: before."""
+    if run.sizes is not None and is_result(elements) and _SCALAR.fullmatch(name):
+        active = elements.select_threads(np.flatnonzero(run.mask))
+        run.scalars.setdefault((op, name), []).append((list_elements(active), site))
 
 
 def list_elements(data: DataBytes) -> Ints:
