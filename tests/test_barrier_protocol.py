@@ -69,6 +69,7 @@ MISTAKES = [
     ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
     (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
     (RELEASE, "", "mbarrier_stuck", FILL),
+    ("int t = 0; t < K / BK;", "int t = 0; t < K / BK - 5;", "mbarrier_stuck", "t < K / BK - 5"),
     (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
     ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
 ]

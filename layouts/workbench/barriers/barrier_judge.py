@@ -27,6 +27,9 @@ from lanescope.workbench.barriers.barrier_repairs import (
     list_repairs,
 )
 from lanescope.workbench.barriers.cluster_mistakes import find_late_signal, find_refill, find_uneven_arrival
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import find_other_bound
 
 Span = tuple[int, int]
 STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
@@ -269,12 +272,21 @@ class ProtocolJudge:
                 phase = find_phase(outcome, n, step)
                 barrier = outcome.barriers[step.place]
                 if (total := count_arrivals(self.agents, step.place)) < (phase + 1) * barrier.count:
-                    message = describe_stuck(phase, barrier.count, total)
-                    return Pitfall("mbarrier_stuck", message, self.events[step.event].call)
+                    bound = self._find_bound(step)
+                    message = describe_stuck(phase, barrier.count, total, bound is not None)
+                    return Pitfall("mbarrier_stuck", message, bound or self.events[step.event].call)
                 alone = not any(m in self.arriving[step.place] for m, place in outcome.passed if place == step.place)
                 if step.place in self.filled and barrier.completed >= phase + 2 and n in self.working and alone:
                     return self._describe_refill(step.place)
         return None
+
+    def _find_bound(self, wait: AgentStep) -> Span | None:
+        """Return the condition of a loop that ends too early or too late for a wait, compared with the loop of the
+        arrivals that it waits for.
+        """
+        own = (s for agent in self.agents for s in agent.steps if s.place == wait.place and s.kind == "arrive")
+        arrivals = dict.fromkeys(self.events[step.event].call[0] for step in own)
+        return find_other_bound(blank_text(self.text), self.events[wait.event].call[0], arrivals)
 
     def _describe_refill(self, place: int) -> Pitfall:
         steps = (step for step in self._list_steps() if step.place == place and step.kind in ("arrive", "copy"))

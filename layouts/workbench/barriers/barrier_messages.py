@@ -76,11 +76,12 @@ def _list_waits(repair: ProtocolRepair, agents: Sequence[Agent]) -> Iterator[tup
                 yield step, turn, repair.parities[n, step.event]
 
 
-def describe_stuck(phase: int, count: int, total: int) -> str:
-    """Explain that a wait needs more arrivals than the code has."""
+def describe_stuck(phase: int, count: int, total: int, of_loop: bool) -> str:
+    """Explain that a wait needs more arrivals than the code has. of_loop: whether a loop ends too early or too late."""
     return (
-        f"This wait never ends: phase {phase} of its mbarrier, initialized for {format_count(count, 'arrival')}, needs"
-        f" {(phase + 1) * count:,} in all, and the kernel's threads arrive {format_count(total, 'time')}."
+        f"{'With this end of a loop, a wait of other threads' if of_loop else 'This wait'} never ends: phase {phase} of"
+        f" its mbarrier, initialized for {format_count(count, 'arrival')}, needs {(phase + 1) * count:,} in all, and"
+        f" the kernel's threads arrive {format_count(total, 'time')}."
     )
 
 

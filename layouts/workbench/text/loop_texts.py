@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lanescope.cxx.source_text import find_closing
@@ -53,6 +54,27 @@ def find_condition(blank: str, loop: LoopText) -> Span:
     if not first or past < 0:
         return loop.head
     return first + len(blank[first:past]) - len(blank[first:past].lstrip()), past
+
+
+def find_other_bound(blank: str, at: int, others: Iterable[int]) -> Span | None:
+    """Return the condition of the one of two loops that ends a number of iterations before or after the other one: of
+    the innermost loops around a place and around all of other places; None if they are not alike but for that number.
+
+    >>> text = "void f() { for (int i = 0; i < n; ++i) g(); for (int k = 0; k < n - 1; ++k) h(); }"
+    >>> text[slice(*find_other_bound(text, text.index("g"), [text.index("h")]))]
+    'k < n - 1'
+    """
+    loops = [around[-1] for place in (at, *others) if (around := list_loops_at(blank, place))]
+    spans = list(dict.fromkeys(find_condition(blank, loop) for loop in loops))
+    if len(spans) != 2:
+        return None
+    names = {find_condition(blank, loop): loop.variable for loop in loops}
+    words = [re.sub(rf"\b{names[at] or '#'}\b", "#", blank[slice(*at)]).replace(" ", "") for at in spans]
+    one, other = ("&&".join(part for part in text.split("&&") if "#" in part) for text in words)
+    for short, long, place in ((one, other, spans[1]), (other, one, spans[0])):
+        if re.fullmatch(re.escape(short) + r"[-+]\d+", long):
+            return place
+    return None
 
 
 def _read_loop(blank: str, match: re.Match[str]) -> LoopText:
