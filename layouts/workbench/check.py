@@ -6,7 +6,7 @@ an assumed value removes a mismatch (`guesses.py`), it is an open point that nam
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,7 +21,7 @@ from lanescope.reader.code.preprocessing.uncompiled import blank_uncompiled_code
 from lanescope.reader.code.ptx.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench import Workbench
-from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
+from lanescope.workbench.barriers.barrier_protocol import TITLES as PROTOCOL_TITLES, find_protocol_mistakes
 from lanescope.workbench.check_report import CheckReport, OpenPoint, report_mistakes
 from lanescope.workbench.copies import unfilled_findings, unfilled_reads
 from lanescope.workbench.copies.box_maps import MapFinder
@@ -114,7 +114,7 @@ def check_text(
 
     def recheck(edit: TextEdit) -> CheckReport:
         moved = make_choices(choices, [move_span(span, edit) for span in headers], target)
-        return _check_variants(apply_edits(text, (edit,)), moved, target, brief=True)
+        return _check_variants(apply_edits(text, (edit,)), moved, target, {one.code for one in report.findings})
 
     report = find_cause(text, report, recheck) if search else report
     if headers:  # every file is balanced by itself: see find_unbalanced_conditions
@@ -138,9 +138,9 @@ class _EvaluatedText:
     blame: BlameFinder
 
 
-def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: bool) -> _EvaluatedText:
+def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: Set[str]) -> _EvaluatedText:
     """Evaluate a text with the choices that build_workbench takes."""
-    guesses = build_guesses(text, choices, brief)
+    guesses = build_guesses(text, choices, bool(brief))
     code = evaluate_file(text, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
@@ -148,13 +148,14 @@ def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: bo
     return _EvaluatedText(text, choices, target, code, guesses, guesses.bench, built, maps, blame)
 
 
-def _check_variants(text: str, choices: Mapping[str, str], target: str, brief: bool = False) -> CheckReport:
+def _check_variants(text: str, choices: Mapping[str, str], target: str, brief: Set[str] = frozenset()) -> CheckReport:
     """Check a text with its undecided macros undefined, and in its other variants."""
     return check_conditions(text, choices, lambda chosen: _check_chosen(text, chosen, target, brief))
 
 
-def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: bool) -> CheckReport:
-    """Check a text with the choices that build_workbench takes. brief: whether to stop at the first mistake.
+def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set[str]) -> CheckReport:
+    """Check a text with the choices that build_workbench takes. brief: the codes of the mistakes that an edit is to
+    remove, to stop at the first mistake; none to list all.
 
     The threads of its kernels are run last, since the time may run out there.
     """
@@ -175,7 +176,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     descriptors = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
-    fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors)
+    fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors, brief)
     findings = [one for one in found if one.level != "note"]
     doubts += (one for one in found if one.level == "note")
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
@@ -262,15 +263,16 @@ def _run_threads(
     of_kernels: list[CheckFinding],
     findings: Sequence[CheckFinding],
     descriptors: Collection[CheckedDescriptor],
+    brief: Set[str],
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Run the threads of each kernel; return (fragments, all findings and notes, open points).
 
-    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run.
+    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run; brief: as above.
     """
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: list[OpenPoint] = []
     if not found:
-        found, lost = _check_barriers(source, of_kernels)
+        found, lost = _check_barriers(source, of_kernels, brief)
         found = [replace(one, of_result=True) for one in found]
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
@@ -313,17 +315,24 @@ _APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing", "element_ty
 
 
 def _check_barriers(
-    source: _EvaluatedText, of_kernels: Collection[CheckFinding]
+    source: _EvaluatedText, of_kernels: Collection[CheckFinding], brief: Set[str]
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Check mbarriers and the origin of D if the kernels have no mistakes from which theirs may follow."""
+    """Check mbarriers and the origin of D if the kernels have no mistakes from which theirs may follow.
+
+    brief: see _check_chosen; an edit that is to remove a mistake of the origin is tried on this first.
+    """
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], []
     given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
+    known = {one.code for one in of_kernels}
+    origins = check_origins(text, given, launches) if brief and not brief & PROTOCOL_TITLES.keys() else None
+    if origins is not None and any(one.code not in {*known, *DOUBTS} for one in origins.mistakes):
+        return list(map(make_finding, origins.mistakes)), []
     found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).list_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(make_finding, found)), []
-    origins = check_origins(text, given, launches)
-    found += [one for one in origins.mistakes if one.code not in {of.code for of in of_kernels}]
+    origins = origins or check_origins(text, given, launches)
+    found += [one for one in origins.mistakes if one.code not in known]
     return list(map(make_finding, found)), list(origins.open)
 
 

@@ -31,7 +31,6 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_other_bound
 
-Span = tuple[int, int]
 STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
 
 
