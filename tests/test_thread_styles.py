@@ -168,6 +168,11 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 "template <class Layout> __device__ int place(int row) { return Layout::find(row); }\n" + KERNEL,
             ),
         ),
+        # shared memory that the text declares outside of the kernel
+        (
+            ("  __shared__ half As[BM * PITCH];\n  __shared__ half Bs[BN * PITCH];\n", ""),
+            (KERNEL, f"__shared__ half As[BM * PITCH];\nextern __shared__ half Bs[];\n{KERNEL}"),
+        ),
         # a type that traits choose
         (
             (

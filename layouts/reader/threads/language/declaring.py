@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value
@@ -19,6 +17,7 @@ from lanescope.reader.threads.language.numbers import LONG, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import DEFAULTS, FunctionSet, Scope, StructSet
+from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
 from lanescope.reader.threads.language.types import VOID, SizedType, make_pointer_type
 from lanescope.reader.threads.language.values import fill_zeros, split_vector, store_place
 from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
@@ -41,10 +40,8 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     """Make a variable: shared memory, an array, a reference or a value."""
     type_ = declaration.type
     kind = find_type(run, type_, scope)
-    first = type_ if type_ is not None and type_.body is not None else declaration  # a struct is before the name
-    head = _read_line_head(run.text, first.span[0])
-    if "__shared__" in head:
-        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head)
+    if is_shared(run, declaration):
+        scope.names[declaration.name] = allocate_shared(run, declaration, kind)
         return
     if type_ is not None and type_.reference:
         scope.names[declaration.name] = _find_referenced(run, declaration.value, scope)
@@ -246,35 +243,3 @@ def assign_list(run: KernelRunner, node: tree.Assignment, place: Any, scope: Sco
         return False
     fill_list(run, place, node.value, scope)
     return True
-
-
-@lru_cache(maxsize=4096)
-def _read_line_head(text: str, at: int) -> str:
-    return strip_comments(read_statement_head(text, at))
-
-
-def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str) -> Any:
-    """Return the place of an array in shared memory; all names of dynamic shared memory share one address.
-
-    An `extern` array with a size is not dynamic: nvcc defines it (its warning 20044).
-    """
-    if kind is None:
-        run.shared.broken = "shared memory of a type that is not known"
-        return None
-    dims, item_type = kind.dims, replace(kind, dims=())
-    sized = declaration.type is not None and declaration.type.dims[:1] not in ((), (None,))
-    if ("extern" in head or declaration.external) and not sized:
-        known = run.dynamic.get("")
-        address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
-        result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
-        run.dynamic.setdefault("", result)
-        return result
-    key = f"{declaration.span}"
-    if key in run.dynamic:
-        return run.dynamic[key]
-    size = item_type.size * prod(dims)
-    if not size or size > 100 * 1024:
-        run.shared.broken = "shared memory of a size that is not known"
-        return None
-    run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
-    return run.dynamic[key]

@@ -20,6 +20,7 @@ from lanescope.reader.threads.instructions.fragment_types import list_arguments,
 from lanescope.reader.threads.language.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.language.numbers import ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
+from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
 from lanescope.reader.threads.language.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value
 from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
@@ -121,8 +122,10 @@ def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, sc
         return _find_enumerator(run, statement, later.member, home)
     if isinstance(statement, tree.Alias):
         return _evaluate_alias(run, statement, arguments, scope, Scope(home))
-    value = run.evaluate(statement.value, home)
     kind = find_type(run, statement.type, home) if statement.type is not None else None
+    if not statement.const and statement.value is None:
+        return allocate_shared(run, statement, kind) if is_shared(run, statement) else None
+    value = run.evaluate(statement.value, home)
     if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
         return convert_value(run, value, kind)
     if statement.value is None and kind is not None and kind.scope is not None:  # an object, for its constants

@@ -124,7 +124,7 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
                 known = homes.setdefault(name, {}).get(home)
                 earlier = known.definitions if isinstance(known, StructSet) else ()
                 homes[name][home] = StructSet(name, (*earlier, statement))
-            case tree.Declaration(name=name) if statement.value is not None and statement.const:
+            case tree.Declaration(name=name) if statement.value is None or statement.const:
                 value = LaterValue(statement) if statement.specialized is None else None
                 homes.setdefault(name, {})[home] = value
             case tree.Alias(name=name):

@@ -1,0 +1,63 @@
+"""Allocate the arrays and objects in shared memory that a kernel, or the text around it, declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
+
+from lanescope.cxx.source_text import read_statement_head, strip_comments
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.language.numbers import LONG, make_uniform
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.storage import Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_MOST_BYTES = 100 * 1024
+
+
+def is_shared(run: KernelRunner, declaration: tree.Declaration) -> bool:
+    """Return whether a declaration has __shared__."""
+    return "__shared__" in _find_head(run, declaration)
+
+
+def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None) -> Pointer | None:
+    """Return the place of an array in shared memory; all names of dynamic shared memory share one address.
+
+    An `extern` array with a size is not dynamic: nvcc defines it (its warning 20044).
+    """
+    if kind is None:
+        run.shared.broken = "shared memory of a type that is not known"
+        return None
+    dims, item_type = kind.dims, replace(kind, dims=())
+    sized = declaration.type is not None and declaration.type.dims[:1] not in ((), (None,))
+    if ("extern" in _find_head(run, declaration) or declaration.external) and not sized:
+        known = run.dynamic.get("")
+        address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
+        result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
+        run.dynamic.setdefault("", result)
+        return result
+    key = f"{declaration.span}"
+    if key in run.dynamic:
+        return run.dynamic[key]
+    size = item_type.size * prod(dims)
+    if not size or size > _MOST_BYTES:
+        run.shared.broken = "shared memory of a size that is not known"
+        return None
+    run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
+    return run.dynamic[key]
+
+
+def _find_head(run: KernelRunner, declaration: tree.Declaration) -> str:
+    """Return what is before a declaration in its statement; a struct is before its name."""
+    type_ = declaration.type
+    first = type_ if type_ is not None and type_.body is not None else declaration
+    return _read_line_head(run.text, first.span[0])
+
+
+@lru_cache(maxsize=4096)
+def _read_line_head(text: str, at: int) -> str:
+    return strip_comments(read_statement_head(text, at))
