@@ -8,6 +8,7 @@ from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_sample
+from tests.transfer_kernels import plant
 
 KERNEL = r"""#include <cuda_fp16.h>
 __device__ uint64_t enc(uint64_t x) { return (x & 0x3FFFF) >> 4; }
@@ -179,6 +180,24 @@ __global__ void __launch_bounds__(128) gemm(const half* A, const half* B, Sizes 
 def test_a_descriptor_of_bit_fields_is_followed() -> None:
     right = check_thread_tiles(TENSOR, {})
     assert (right.verified, right.findings) == (2, [])
+
+
+def test_sums_in_allocated_tensor_memory_are_told_apart() -> None:
+    """A product of another sum, of a tile that is not known, leaves the K steps of this one known."""
+    slot = "(uint32_t)__cvta_generic_to_shared(&slot)"
+    allocate = f"""  __shared__ uint32_t slot;
+  if (threadIdx.x < 32)
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 256;" :: "r"({slot}));
+  __syncthreads();
+  const uint32_t d = slot;
+"""
+    text = plant((", uint32_t d) {\n", f") {{\n{allocate}"), text=TENSOR)
+    product = text[text.index("  if (threadIdx.x == 0)\n") : text.rindex("}")]
+    other = product.replace("describe(a + k * 16, 8, 128)", "open").replace('"r"(d)', '"r"(d + 128)')
+    text = text.replace(product, other + product).replace("Sizes size", "Sizes size, uint64_t open")
+    assert check_thread_tiles(text, {}).findings == []
+    (wrong,) = check_thread_tiles(text.replace("describe(a + k * 16", "describe(a + k * 8"), {}).findings
+    assert wrong.code == "k_step_differs"
 
 
 # a tile that is computed from the row and the column of each element

@@ -103,7 +103,10 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
         # rows that are kept inside the matrices
         (
             ("&A[(blockIdx.y * BM + r)", "&A[max(min((int)blockIdx.y * BM + r, M - 1), 0)"),
-            ("&B[(blockIdx.x * BN + r)", "&B[((int)blockIdx.x * BN + r < N ? (int)blockIdx.x * BN + r : 0)"),
+            (
+                "&B[(blockIdx.x * BN + r)",
+                "&B[((int)blockIdx.x * BN + r < N ? (int)blockIdx.x * BN + r : N > 0 ? N - 1 : 0)",
+            ),
         ),
         # an address that is A's first one outside A, and an object that is converted to an address or an index
         (

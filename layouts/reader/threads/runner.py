@@ -14,6 +14,7 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import ClusterPlace
+from lanescope.reader.threads.barriers.tensor_trace import TensorTrace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.language import calling, evaluating, executing, names, places
 from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_numbers, list_size_names, make_number
@@ -68,6 +69,7 @@ class KernelRunner:
 
     def __init__(self, text: str, threads: int, block: tuple[int, int, int], globals_: Scope) -> None:
         self.text = text
+        self.allocated = TensorTrace()  # of a run that follows no mbarriers
         self.length = len(text)  # without library functions that follow it
         self.has_operators = "operator" in text
         self.threads = threads
@@ -226,8 +228,7 @@ class KernelRunner:
         for at in list(self.kept_pointers):
             if stored is None or bool(((stored < at + 8) & (stored + size > at)).any()):
                 del self.kept_pointers[at]
-        if self.barriers is not None:
-            self.barriers.tensor.forget_words(stored, size)
+        self.tensor.forget_words(stored, size)
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""
@@ -238,9 +239,14 @@ class KernelRunner:
         data = self.shared.load_bytes(places, size, mask)
         return data if self.barriers is None else self.barriers.replace_bytes(self, data, places, mask, site)
 
+    @property
+    def tensor(self) -> TensorTrace:
+        """The addresses that allocations of tensor memory have put into shared memory."""
+        return self.allocated if self.barriers is None else self.barriers.tensor
+
     def find_tensor_address(self, places: NDArray[np.int64]) -> ThreadNumber | None:
         """Return the address of tensor memory that the running threads load from shared memory, None if they do not."""
-        word = self.barriers.tensor.find_word(places, self.mask) if self.barriers is not None else None
+        word = self.tensor.find_word(places, self.mask)
         return None if word is None else make_number(word, UINT)
 
     def _make_access(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> SharedAccess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -22,16 +23,19 @@ Product = tuple[LocatedUse, LocatedUse]
 
 
 def find_descriptor_slice_mistakes(run: KernelRunner, located: Sequence[LocatedUse]) -> list[CheckFinding]:
-    """Return the first mistake in the order of K slices. located: the reads of a complete run that were located."""
-    if len(located) < len(run.descriptors) or not all(map(_is_plain, located)):
-        return []
-    products = list(_list_products(located))
-    if not products or 2 * len(products) != len(located):
+    """Return the first mistake in the order of K slices. located: the reads of a complete run that were located.
+
+    Of a run with other reads, such as of P of attention, the sums are checked of which all are located.
+    """
+    paired = list(_list_products(list(filter(_is_plain, located))))
+    lost = Counter(use.sum for use in run.descriptors) - Counter(use.sum for pair in paired for use, _ in pair)
+    products = [pair for pair in paired if pair[0][0].sum not in lost]
+    if not products:
         return []
     sums: dict[object, MmaUse] = {}
     pairs = [_make_pair(run, product, sums) for product in products]
     found = find_slice_mistakes(run, pairs) or list(_find_other_steps(run, products))
-    return found or _find_unread(run, products, pairs)
+    return found or (_find_unread(run, products, pairs) if not lost else [])
 
 
 def _is_plain(located: LocatedUse) -> bool:

@@ -56,6 +56,11 @@ class TensorTrace:
     next: int = 0
     lost: bool = False
 
+    def add_allocation(self, at: int, columns: int) -> None:
+        """Note an allocation. at: where in shared memory its address is put."""
+        self.words[at] = self.next
+        self.next += columns
+
     def forget_words(self, places: Ints | None, size: int) -> None:
         """Forget the addresses in bytes of shared memory that are stored over; None: anywhere."""
         for at in list(self.words):
@@ -85,8 +90,7 @@ def follow_tensor(code: AsmCode, opcode: str, instruction: PtxInstruction) -> No
     tensor.events.append(event)
     if event.verb == "alloc":
         first = int(event.mask.argmax())
-        tensor.words[int(event.operands["at"][first])] = tensor.next
-        tensor.next += int(event.operands["columns"][first])
+        tensor.add_allocation(*(int(event.operands[name][first]) for name in ("at", "columns")))
 
 
 def _make_event(code: AsmCode, opcode: str, instruction: PtxInstruction, mask: Mask) -> TensorEvent | None:

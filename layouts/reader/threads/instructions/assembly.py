@@ -31,7 +31,7 @@ from lanescope.reader.threads.language.numbers import (
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import fit_data
-from lanescope.reader.threads.memory.matrix_reads import read_descriptors, read_tensor_descriptors
+from lanescope.reader.threads.memory.matrix_reads import note_allocation, read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import (
     find_added,
@@ -345,6 +345,7 @@ _INSTRUCTIONS: InstructionRows = (
     (re.compile(r"mma\."), 4, _run_mma),
     (re.compile(r"wgmma\.mma_async\."), 0, _read_matrices),
     (re.compile(r"tcgen05\.mma\."), 0, read_tensor_descriptors),
+    (re.compile(r"tcgen05\.alloc\."), 0, note_allocation),
     (re.compile(r"cp\.async\.c"), 3, _run_async_copy),
     (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _run_store),
     (re.compile(r"(?:st|red)(?=\..*global)(?!.*(?:async|bulk))"), 2, _run_global_store),

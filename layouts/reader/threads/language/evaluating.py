@@ -187,8 +187,9 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return _choose_values(np.asarray(as_array(condition.const)) != 0, yes, other)
     if isinstance(yes, DataBytes) and not isinstance(other, DataBytes | Reduction):
         return yes  # in range, or a padding value
-    if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber):
-        return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
+    if isinstance(yes, ThreadNumber) and (other is None or isinstance(other, ThreadNumber)):
+        bound = _is_bound(run, node, yes, scope)
+        return yes if bound else _name_choice(condition, yes, other) if other is not None else None
     if yes is other:
         return yes
     if isinstance(yes, FloatConstant) and isinstance(other, FloatConstant):
@@ -250,7 +251,7 @@ def _compare_size(run: KernelRunner, test: tree.Binary, scope: Scope) -> bool | 
 
 def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNumber, scope: Scope) -> bool:
     """Return whether a choice keeps a row inside a matrix, row < M ? row : M - 1: in the inner tiles of a grid, it is
-    the row.
+    the row, whatever the others are.
     """
     test = node.condition
     if not isinstance(test, tree.Binary) or test.op not in ("<", "<=") or yes.uniform:

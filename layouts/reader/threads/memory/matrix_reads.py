@@ -160,6 +160,13 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
             continue
 
 
+def note_allocation(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
+    """Note where tcgen05.alloc puts the address of its columns: in a run that follows no mbarriers."""
+    at, columns = (code.find_lanes(token) for token in operands[:2])
+    if at is not None and columns is not None and code.run.mask.any() and not code.run.assumed:
+        code.run.tensor.add_allocation(int(at[code.run.mask][0]), int(columns[code.run.mask][0]))
+
+
 def _find_tensor_sum(code: AsmCode, operands: Sequence[str]) -> int:
     """Return the number of the sum of a tcgen05.mma, which is known by the address of D."""
     place = code.get_address(operands[0])
