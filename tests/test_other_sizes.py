@@ -23,6 +23,7 @@ B_TAIL = ", ".join(B_WORDS), f"{DEPTH[:14]} < K ? {B_WORDS[0]} : 0, {DEPTH[:14]}
         ((CEILED[1], B_TAIL, ("  const int g", "  assert(K % 32 == 0);\n  const int g")), [], ""),
         ((CEILED[1], B_TAIL, ("  const int g", "  // K is a multiple of 32\n  const int g")), [], ""),
         (CEILED, [], "beyond K"),
+        ((CEILED[0], ("x[i] = *", f"x[i] = {DEPTH} + 4 >= K ? 0 : *"), B_TAIL), ["k_slices_left"], ""),
     ],
 )
 def test_bounds_hold_with_other_sizes(changes: tuple[tuple[str, str], ...], codes: list[str], why: str) -> None:

@@ -18,8 +18,8 @@ from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
 
-_ORDERED = re.compile(r"(?<![<>-])(?:<|>=)(?![<>=])")
-_WIDER = {"<": "<=", ">=": ">"}
+_ORDERED = re.compile(r"(?<![<>-])[<>]=?(?![<>=])")
+_OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _ADDED = re.compile(r"[+-]\s*(\d+)(?![\w.]|\s*[*/%])")
 _NAME = re.compile(r"((?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*)([A-Za-z_]\w*)")
 
@@ -53,13 +53,13 @@ def list_bound_edits(
 
 
 def list_guard_edits(text: str, runs: Sequence[KernelRunner]) -> Iterator[TextEdit]:
-    """Yield edits of comparisons that only some threads meet: <= in place of <, > in place of >=, a smaller number."""
+    """Yield edits of comparisons that only some threads meet: <= in place of <, or < in place of <=, or a smaller number."""
     blank = blank_text(text)
     for first, past in sorted({span for run in runs for span, of in run.outcomes.items() if DIFFERENT in of}):
         if is_in_head(blank, first):
             continue
         for one in _ORDERED.finditer(blank, first, past):
-            yield TextEdit(one.span(), _WIDER[one[0]])
+            yield TextEdit(one.span(), _OTHER[one[0]])
         for one in _ADDED.finditer(blank, first, past):
             yield from (TextEdit(one.span(1), str(int(one[1]) >> n)) for n in (1, 2, 3) if not int(one[1]) % (1 << n))
 

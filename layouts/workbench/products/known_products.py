@@ -234,7 +234,8 @@ class _KnownRun:
         reason = f"with M = {self.known.m}, N = {self.known.n} and K = {self.known.k}, {why.reason}"
         seen = {span for one in before.runners for span, _ in one.compared}
         new = {span for one in runners for span, _ in one.compared} - seen
-        return OpenPart(reason, spans[0] if spans else why.span), self._find_bound(verdicts[0], new)
+        found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0], new)
+        return OpenPart(reason, spans[0] if spans else why.span), found
 
     def _find_guard(self, verdict: _Verdict) -> CheckFinding | None:
         """Return the finding of a condition that puts zeros in place of elements, and with which D is A·B after a

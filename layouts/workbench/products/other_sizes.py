@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lanescope.reader.threads.memory.comparisons import MET, UNMET, Compared
+from lanescope.reader.threads.memory.comparisons import DIFFERENT, MET, UNMET, Compared
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_bounds import is_in_head, list_open_bounds
 from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices
@@ -48,7 +48,11 @@ def has_own_tail(
     if any(one.bits < 8 or (one.adds and one.depth > 1) for one in fragments):
         return False
     before, after = (_join_guards(of) for of in (runs, others))
-    return any(before.get(span) != after.get(span) for span in _list_guards(text, others, TAILED))
+    if any(before.get(span) != after.get(span) for span in _list_guards(text, others, TAILED)):
+        return True
+    compared, blank = {span for run in runs for span in run.outcomes}, blank_text(text)
+    new = {span for run in others for span, of in run.outcomes.items() if DIFFERENT in of} - compared
+    return not all(is_in_head(blank, first) for first, _ in new)
 
 
 def _list_size_bounds(runs: Sequence[KernelRunner], known: KnownMatrices) -> list[Span]:
