@@ -53,7 +53,7 @@ def list_bound_edits(
 
 
 def list_guard_edits(text: str, runs: Sequence[KernelRunner]) -> Iterator[TextEdit]:
-    """Yield edits of comparisons that only some threads meet: <= in place of <, or < in place of <=, or a smaller number."""
+    """Yield edits of comparisons that only some threads meet: <= in place of <, the reverse, or a smaller number."""
     blank = blank_text(text)
     for first, past in sorted({span for run in runs for span, of in run.outcomes.items() if DIFFERENT in of}):
         if is_in_head(blank, first):
