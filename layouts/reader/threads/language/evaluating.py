@@ -187,9 +187,8 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return _choose_values(np.asarray(as_array(condition.const)) != 0, yes, other)
     if isinstance(yes, DataBytes) and not isinstance(other, DataBytes | Reduction):
         return yes  # in range, or a padding value
-    if isinstance(yes, ThreadNumber) and (other is None or isinstance(other, ThreadNumber)):
-        bound = _is_bound(run, node, yes, scope)
-        return yes if bound else _name_choice(condition, yes, other) if other is not None else None
+    if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber | None):
+        return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
     if yes is other:
         return yes
     if isinstance(yes, FloatConstant) and isinstance(other, FloatConstant):
@@ -262,8 +261,10 @@ def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNu
     return row is not None and size is not None and size.uniform and size.const is None and _are_equal(row, yes)
 
 
-def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber) -> ThreadNumber | None:
+def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber | None) -> ThreadNumber | None:
     """Return a symbol for an open choice between uniform numbers; the common value if the condition is unknown."""
+    if no is None:
+        return None
     if condition is None:
         return yes if _are_equal(yes, no) else None
     parts = (condition, yes, no)
