@@ -206,13 +206,16 @@ class _KnownRun:
         return open_part, found or self._find_mistake(verdicts)
 
     def _judge_again(self, verdict: _Verdict) -> tuple[OpenPart, CheckFinding | None] | None:
-        """Return why D is not A·B with other sizes, and the bound that is wrong; None if D is right. verdict: of this
-        run.
+        """Return why D is not A·B with other sizes, and the bound that is wrong; None if D is right, or if there is no
+        time for other runs. verdict: of this run.
         """
         others = () if self.exact else list_other_sizes(self.text, self.function, verdict.runners, self.known)
         runs = ((replace(self, known=known, alone=block), spans) for known, block, spans in others)
         judged = (run._judge_other(verdict, spans) for run, spans in runs if run._may_differ)
-        return next(filter(None, judged), None)
+        try:
+            return next(filter(None, judged), None)
+        except OverdueError:
+            return None
 
     @property
     def _may_differ(self) -> bool:
