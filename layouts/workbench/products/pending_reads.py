@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS, WAITS, Agent
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
@@ -136,7 +137,8 @@ class ReadExplainer:
 
     def _report_weak(self, wait: int, pending: str) -> Pitfall:
         own = self.placed[wait]
-        return Pitfall(WAIT, f"This wait leaves {own.count} groups pending, and {pending}", own.call)
+        message = f"This wait leaves {format_count(own.count, 'group')} pending, and {pending}"
+        return Pitfall(WAIT, message, own.number or own.call)
 
     def _list_waits(self, read: PendingRead) -> tuple[int, list[tuple[int, bool]]]:
         """Return (the commit of a copy, -1 if there is none; the waits of its thread after that, with whether the copy

@@ -26,7 +26,8 @@ class TileStep:
     """A store, a load, a bulk copy to global memory, a commit or a wait.
 
     at: the number of events of the trace before it; count: the bytes that each thread accesses, or the groups that a
-    wait leaves pending; places: where these bytes begin; maps: the names that the map of a copy may have.
+    wait leaves pending; places: where these bytes begin; maps: the names that the map of a copy may have; number: the
+    place of a count.
     """
 
     at: int
@@ -36,6 +37,7 @@ class TileStep:
     count: int
     places: Ints | None = None
     maps: frozenset[str] = frozenset()
+    number: Span | None = None
 
     @property
     def accesses(self) -> bool:
@@ -62,9 +64,12 @@ class TileSteps:
         if kind:
             left = code.get_value(operands[0]) if "wait" in kind else None
             at = code.run.find_own_place(code.run.get_call(code.assembly.span))
-            self.add_group(code.run, kind, at, getattr(left, "known", None) or 0)
+            literal = left is not None and operands[0].strip().isdigit()
+            number = code.run.find_own_place(code.assembly.span) if literal else None
+            self.add_group(code.run, kind, at, (getattr(left, "known", None) or 0, number))
 
-    def add_group(self, run: KernelRunner, kind: str, call: Span, left: int = 0) -> None:
-        """Add a commit, or a wait that leaves some groups pending, of the running threads."""
+    def add_group(self, run: KernelRunner, kind: str, call: Span, left: tuple[int, Span | None] = (0, None)) -> None:
+        """Add a commit or a wait of the running threads. left: the groups that it leaves pending, and their place."""
         if run.barriers is not None:
-            self.add(run, TileStep(len(run.barriers.events), kind, run.mask.copy(), call, left))
+            step = TileStep(len(run.barriers.events), kind, run.mask.copy(), call, left[0], number=left[1])
+            self.add(run, step)
