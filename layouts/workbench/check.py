@@ -267,7 +267,8 @@ def _run_threads(
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Run the threads of each kernel; return (fragments, all findings and notes, open points).
 
-    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run; brief: as above.
+    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run; brief: see
+    _check_chosen.
     """
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: list[OpenPoint] = []

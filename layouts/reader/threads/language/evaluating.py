@@ -21,10 +21,8 @@ from lanescope.reader.threads.language.declaring import assign_list
 from lanescope.reader.threads.language.index_elements import number_element
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
-    LONG,
     ULONG,
     ThreadNumber,
-    add_numbers,
     apply_operator,
     as_array,
     find_common_kind,
@@ -33,11 +31,10 @@ from lanescope.reader.threads.language.numbers import (
     make_number,
     make_uniform,
     select_numbers,
-    step_offset,
 )
 from lanescope.reader.threads.language.objects import NOT_HERE, call_operator
 from lanescope.reader.threads.language.packing import pack_bytes
-from lanescope.reader.threads.language.places import DIMS, evaluate_operand, find_place, get_item_size, load_item
+from lanescope.reader.threads.language.places import DIMS, evaluate_operand, find_place, load_item, move_pointer
 from lanescope.reader.threads.language.program import FunctionSet, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import CHANGES, cast_value, load_place, store_place
@@ -108,7 +105,7 @@ def _combine_values(run: KernelRunner, op: str, left: Any, right: Any) -> Any:
     if isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
         return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
-        return _move_pointer(op, left, right)
+        return move_pointer(op, left, right)
     result = compute_elements(run, left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
     return result or apply_operator(op, get_number(left), get_number(right))
 
@@ -126,20 +123,6 @@ def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: 
     left_true, right_true = np.asarray(as_array(a)) != 0, np.asarray(as_array(b)) != 0
     result = (left_true & right_true) if node.op == "&&" else (left_true | right_true)
     return make_number(int(result) if result.ndim == 0 else result.astype(np.int64))
-
-
-def _move_pointer(op: str, left: Any, right: Any) -> Any:
-    if op not in "+-":
-        if isinstance(left, Pointer) and isinstance(right, Pointer) and left.array is right.array:
-            return apply_operator(op, left.offset, right.offset)
-        return None
-    if isinstance(left, Pointer) and isinstance(right, Pointer):
-        same = left.space == right.space and (left.array is right.array or left.array == right.array)
-        away = add_numbers(left.offset, right.offset, -1) if same else None
-        return apply_operator("/", away, make_uniform(get_item_size(left), LONG))
-    pointer, step = (left, right) if isinstance(left, Pointer) else (right, left)
-    sign = 1 if op == "+" else -1
-    return pointer.move(step_offset(pointer.offset, get_number(step), get_item_size(pointer), sign))
 
 
 def _evaluate_post_step(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:

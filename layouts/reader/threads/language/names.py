@@ -46,15 +46,22 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     if found is not None and not isinstance(found, LaterValue | StructSet):
         return found
     parts = path if plain else tuple(part for part in path if part[0] not in _NAMESPACES)
+    found = _resolve_parts(run, parts, scope)
+    if found is None and (names_cute(run.text) or cute_types.names_trait(path)):
+        return cute_types.evaluate_path(run, path, scope)
+    return _find_limit(parts, scope) if found is None else found
+
+
+def _resolve_parts(run: KernelRunner, parts: tree.Path, scope: Scope) -> Any:
+    """Return what the text declares by a name, each part in what those before it mean; None if it declares nothing."""
+    found: Any = None
     for n, (name, arguments) in enumerate(parts):
         found = _find_member(run, found, parts[n - 1][0], name, scope) if n else _find_name(run, name, scope)
         if isinstance(found, LaterValue):
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):
             found = _make_struct(run, found, arguments or (), scope)
-    if found is None and (names_cute(run.text) or cute_types.names_trait(path)):
-        return cute_types.evaluate_path(run, path, scope)
-    return _find_limit(parts, scope) if found is None else found
+    return found
 
 
 def _find_name(run: KernelRunner, name: str, scope: Scope) -> Any:

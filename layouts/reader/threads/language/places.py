@@ -12,7 +12,11 @@ from lanescope.reader.threads.cute.indexing import index_value
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
+    LONG,
+    add_numbers,
+    apply_operator,
     get_number,
+    make_uniform,
     step_offset,
 )
 from lanescope.reader.threads.language.program import Scope
@@ -29,6 +33,21 @@ DIMS = {"x": 0, "y": 1, "z": 2, "w": 3}
 def get_item_size(pointer: Pointer) -> int:
     """Return the bytes from one item to the next."""
     return int(pointer.type.size) * prod(pointer.dims)
+
+
+def move_pointer(op: str, left: Any, right: Any) -> Any:
+    """Apply an operator to pointers: a step from one, or the items or a comparison between two; None for others."""
+    if op not in "+-":
+        if isinstance(left, Pointer) and isinstance(right, Pointer) and left.array is right.array:
+            return apply_operator(op, left.offset, right.offset)
+        return None
+    if isinstance(left, Pointer) and isinstance(right, Pointer):
+        same = left.space == right.space and (left.array is right.array or left.array == right.array)
+        away = add_numbers(left.offset, right.offset, -1) if same else None
+        return apply_operator("/", away, make_uniform(get_item_size(left), LONG))
+    pointer, step = (left, right) if isinstance(left, Pointer) else (right, left)
+    sign = 1 if op == "+" else -1
+    return pointer.move(step_offset(pointer.offset, get_number(step), get_item_size(pointer), sign))
 
 
 def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Scope, op: str = "") -> Any:
