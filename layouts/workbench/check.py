@@ -239,7 +239,9 @@ def _find_mistakes(
     mismatches = list(place_majors(text, runs, mismatches, target))
     tiles = check_tensor_code(text, runs, bench, target) + check_tiled_mmas(text)
     findings += map(make_finding, tiles)
-    findings = drop_consequences([*findings, *mismatches, *refused, *find_wrong_versions(bench, source.blame)])
+    known = any(finding.code == "version_wrong" for finding in findings)  # by the instruction that takes it
+    versions = () if known else find_wrong_versions(bench, source.blame)
+    findings = drop_consequences([*findings, *mismatches, *refused, *versions])
     findings += map(make_finding, tile_starts.find_small_alignments(text, bench))
     if not any(finding.code == "wgmma_swizzle_code" for finding in findings):
         findings += map(make_finding, swizzle_codes.find_wgmma_codes(text, source.builders, source.maps))

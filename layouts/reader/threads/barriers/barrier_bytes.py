@@ -6,7 +6,7 @@ Every phase of an mbarrier must get the bytes that it expects (PTX ISA 9.1, 9.7.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
@@ -135,7 +135,8 @@ def join_bytes(
     names = sorted({box.names for block in blocks for box in block.boxes}, key=sorted)
     known = {one: list_bytes(one) for one in names} if list_bytes is not None else {}
     known = {one: sizes for one, sizes in known.items() if sizes}
-    choices = product(*known.values()) if prod(map(len, known.values())) <= MOST_SIZES else [()]
+    few = prod(map(len, known.values())) <= MOST_SIZES
+    choices: Iterable[tuple[int, ...]] = product(*known.values()) if few else [()]
     for sizes in choices:
         joined = BarrierBytes()
         for block in blocks:
