@@ -421,6 +421,41 @@ def test_a_launch_gives_the_threads(launch: str) -> None:
     assert kernel.gap == ""
 
 
+@for_each(
+    ("declared", "sync"),
+    [
+        ("cg::thread_block block = cg::this_thread_block();", "block.sync();"),
+        ("auto block = cooperative_groups::this_thread_block();", "cg::sync(block);"),
+        ("", "cg::this_thread_block().sync();"),
+    ],
+)
+def test_blocks_of_cooperative_groups_are_followed(declared: str, sync: str) -> None:
+    tile = "auto part = cg::tiled_partition<32>(cg::this_thread_block());"
+    text = plant(
+        (KERNEL, f"namespace cg = cooperative_groups;\n{KERNEL}"),
+        ("int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;", f"{declared} {tile} int tid = threadIdx.x;"),
+        (
+            "float acc[8][4] = {};",
+            "int lane = part.thread_rank(), warp = part.meta_group_rank(); float acc[8][4] = {};",
+        ),
+        text=PADDED.replace("__syncthreads();", sync),
+    )
+    assert [kernel.gap for kernel in check_text(text).kernels] == [""]
+    wrong = check_text(plant((f"    {sync}\n  }}\n}}", "  }\n}"), text=text))
+    assert [finding.code for finding in wrong.findings] == ["refill_early"]
+
+
+@for_each("declared", ["const dim3 at = blockIdx, in = threadIdx;", "auto at = blockIdx; uint3 in = threadIdx;"])
+def test_copies_of_indices_have_their_numbers(declared: str) -> None:
+    text = plant(
+        ("int tid = threadIdx.x,", f"{declared} int tid = in.x,"),
+        text=PADDED.replace("blockIdx.", "at."),
+    )
+    assert check_thread_tiles(text, {}).verified == 2
+    changed = plant(("int tid = in.x,", "in.x = in.x / 2; int tid = in.x,"), text=text.replace("const dim3", "dim3"))
+    assert not check_thread_tiles(changed, {}).verified
+
+
 @for_each(("depth", "verified"), [("p.shape.k()", 2), ("p.shape.next()", 0)])
 def test_an_argument_may_have_a_member_of_an_unknown_class(depth: str, verified: int) -> None:
     """Its sizes are numbers; what another function returns is not known."""

@@ -17,7 +17,7 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
-from lanescope.reader.threads.barriers.cutlass_source import LIBRARY, parse_library
+from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, parse_library
 from lanescope.reader.threads.block_sizes import (
     WARP,
     describe_open_block,
@@ -119,7 +119,7 @@ def run_kernels(
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
-        source = _enter_library(text, scope) if follow == BARRIERS else ""
+        source = _enter_library(text, scope, follow == BARRIERS)
         program = _Program(
             text + source,
             len(text),
@@ -356,11 +356,14 @@ class _Program:
         return runner
 
 
-def _enter_library(text: str, scope: Scope) -> str:
-    """Enter functions of CUTLASS that a text calls and does not declare; return their source."""
-    if not LIBRARY.search(text) and not names_cute(text):
+def _enter_library(text: str, scope: Scope, barriers: bool) -> str:
+    """Enter functions that a text calls and does not declare; return their source. barriers: also those of CUTLASS
+    around mbarriers.
+    """
+    barriers = barriers and (bool(LIBRARY.search(text)) or names_cute(text))
+    if not barriers and not GROUPS.search(text):
         return ""
-    source, body = parse_library(len(text))
+    source, body = parse_library(len(text), barriers)
     library = Scope()
     enter_definitions(library, body)
     scope.names = {**library.names, **scope.names}

@@ -1,8 +1,8 @@
 """Functions and classes of CUTLASS that kernels call around mbarriers, as device code of our own with the same effect.
 
 Texts include CUTLASS and do not contain it; names that it declares itself are its own. A pipeline has a cluster of one
-block here. cooperative_groups::this_cluster and functions of cuda::ptx are among them, too. Sources: CUDA C++
-Programming Guide; libcu++, cuda::ptx; CUTLASS 4.7,
+block here. Blocks, their tiles and clusters of cooperative_groups, and functions of cuda::ptx, are among them, too.
+Sources: CUDA C++ Programming Guide; libcu++, cuda::ptx; CUTLASS 4.7,
 cute/arch/copy_sm90_desc.hpp, cute/arch/cluster_sm90.hpp, cutlass/arch/barrier.h, cutlass/pipeline/sm90_pipeline.hpp.
 """
 
@@ -20,6 +20,7 @@ LIBRARY = re.compile(
     rf"{NAMES.pattern}|\b(?:this_cluster|cluster_(?:sync|arrive\w*|wait)|block_rank_in_cluster"
     r"|elect_sync|barrier_cluster_(?:arrive|wait)|get_sreg_\w+)\s*\("
 )
+GROUPS = re.compile(r"\bthis_thread_block\b")
 _BARRIER = r"""
 struct NAME {
   uint64_t word_;
@@ -51,6 +52,35 @@ inline uint32_t get_sreg_{name.replace(".", "_")}() {{
 }}"""
     for name in ("laneid", "cluster_ctarank", "cluster_nctarank", *(f"{n}.{d}" for n in _BY_DIMENSION for d in "xyz"))
 )
+_GROUPS = """
+struct thread_block {
+  void sync() { __syncthreads(); }
+  unsigned thread_rank() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  }
+  unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+  unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
+  dim3 thread_index() { return threadIdx; }
+  dim3 group_index() { return blockIdx; }
+  dim3 dim_threads() { return blockDim; }
+  dim3 group_dim() { return blockDim; }
+};
+inline thread_block this_thread_block() { thread_block block_; return block_; }
+template <unsigned Size_>
+struct thread_block_tile {
+  void sync() { __syncwarp(); }
+  unsigned thread_rank() { return this_thread_block().thread_rank() % Size_; }
+  unsigned meta_group_rank() { return this_thread_block().thread_rank() / Size_; }
+  unsigned meta_group_size() { return this_thread_block().size() / Size_; }
+  unsigned num_threads() { return Size_; }
+  unsigned size() { return Size_; }
+};
+template <unsigned Size_> inline thread_block_tile<Size_> tiled_partition(thread_block parent_) {
+  thread_block_tile<Size_> tile_;
+  return tile_;
+}
+template <class Group_> inline void sync(Group_ group_) { group_.sync(); }
+"""
 _SOURCE = rf"""
 inline void initialize_barrier(uint64_t& at_, int count_ = 1) {{
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(__cvta_generic_to_shared(&at_)), "r"(count_));
@@ -250,7 +280,11 @@ struct PipelineTmaAsync {{
 """
 
 
-@lru_cache(maxsize=2)
-def parse_library(start: int) -> tuple[str, tuple[Statement, ...]]:
-    """Return the source, and its definitions as those of a text that it continues at a place."""
-    return _SOURCE, tuple(cxx.parse_cxx(make_plain_source(" " * start + _SOURCE)))
+@lru_cache(maxsize=4)
+def parse_library(start: int, barriers: bool) -> tuple[str, tuple[Statement, ...]]:
+    """Return the source, and its definitions as those of a text that it continues at a place.
+
+    barriers: with the functions around mbarriers, too, not only groups of threads.
+    """
+    source = _GROUPS + (_SOURCE if barriers else "")
+    return source, tuple(cxx.parse_cxx(make_plain_source(" " * start + source)))

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, make_name, make_number, make_uniform
+from lanescope.reader.threads.language.numbers import LONG, UINT, ThreadNumber, make_name, make_number, make_uniform
 from lanescope.reader.threads.language.places import DIMS
+from lanescope.reader.threads.language.types import SizedType, find_builtin
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _OF_CLUSTER = re.compile(r"n?clusterid|cluster_n?cta(?:id|rank)")
+_INT_BYTES = 4
+SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+SPECIAL_TYPE = find_builtin("uint3") or SizedType("uint3", 12)
 _VARIABLES = {"tid": "threadIdx", "ntid": "blockDim", "ctaid": "blockIdx", "nctaid": "gridDim"}
 
 
@@ -47,6 +52,14 @@ def read_variable(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
         least = run.cluster.shape[at] if run.cluster is not None and at < 3 else 1
         return make_uniform(max(run.grid[at] if at < 3 else 1, least), UINT)
     return make_name(f"{name}.{dim}", UINT)
+
+
+def copy_variable(run: KernelRunner, name: str) -> Pointer:
+    """Return a copy of threadIdx, blockIdx or a similar variable, with its three numbers."""
+    memory = LocalMemory()
+    for at, dim in enumerate("xyz"):
+        memory.write_value(at * _INT_BYTES, _INT_BYTES, read_variable(run, name, dim), None)
+    return Pointer("local", memory, make_uniform(0, LONG), SPECIAL_TYPE)
 
 
 @lru_cache(maxsize=16)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value
+from lanescope.reader.threads.instructions.special_registers import SPECIAL, SPECIAL_TYPE
 from lanescope.reader.threads.language import objects
 from lanescope.reader.threads.language.arguments import bind_parameters, hold_value, is_object, is_plain
 from lanescope.reader.threads.language.names import find_type
@@ -63,6 +64,8 @@ def _find_other_type(declaration: tree.Declaration, kind: SizedType | None, valu
     type_ = declaration.type
     if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
         return make_pointer_type(VOID, ())
+    if isinstance(declaration.value, tree.Name) and declaration.value.last in SPECIAL:
+        return SPECIAL_TYPE
     return value.type if kind is not None and kind.name == "auto" and is_object(value) else kind
 
 

@@ -13,7 +13,7 @@ from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import async_mma, bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value
-from lanescope.reader.threads.instructions.special_registers import read_variable
+from lanescope.reader.threads.instructions.special_registers import SPECIAL, copy_variable, read_variable
 from lanescope.reader.threads.instructions.wmma_calls import assign_elements
 from lanescope.reader.threads.language import calling
 from lanescope.reader.threads.language.bit_words import compute_elements
@@ -57,13 +57,14 @@ if TYPE_CHECKING:
 _ARITHMETIC = ("+", "-", "*", "/")
 _CONSTANTS = re.compile(r"INFINITY|HUGE_VALF?|(?:FLT|DBL)_MAX|CUDART_(?:INF|MAX_NORMAL)\w*")  # of math.h and CUDA
 _NEGATIVE = re.compile(r"-\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?f?", re.I)
-_SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, node.path, scope)
     if found is None and _CONSTANTS.fullmatch(node.last) and scope.find_owner(node.last) is None:
         return CONSTANT
+    if found is None and node.last in SPECIAL:
+        return copy_variable(run, node.last)
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found
 
 
@@ -332,7 +333,7 @@ def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
 
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
-    if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in DIMS:
+    if isinstance(node.value, tree.Name) and node.value.last in SPECIAL and node.name in DIMS:
         return read_variable(run, node.value.last, node.name)
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
