@@ -34,7 +34,7 @@ _CONSTANT = re.compile(r"[^=(]*?(?:\bconst(?:expr)?|#\s*define)\b[^=(]*?\b([A-Za
 MOST_NAMED = 3  # numbers; more say nothing about the mistake
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
-# no number causes a missing statement, an unknown name, another name or another type
+# no number is known to cause these, such as a missing statement, an unknown name, another name or another type
 _PLACED = (
     "_missing",
     "_of_other_size",
@@ -42,6 +42,8 @@ _PLACED = (
     "ptxas_refuses",
     "cute_name_unknown",
     "element_type",
+    "tmem_unread",  # another number may only leave the columns, or the bytes, open
+    "tmem_source_overlap",
     "instruction_not_on_target",
     "unbalanced",
 )
