@@ -110,7 +110,7 @@ def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> 
 
 def is_result(value: Any) -> bool:
     """Return whether a value is of elements of D in some thread."""
-    return isinstance(value, DataBytes) and np.count_nonzero(value.record < 0) > 0
+    return isinstance(value, DataBytes) and bool(np.count_nonzero(value.record < 0))
 
 
 def keep_result(run: KernelRunner, *operands: Any) -> Any:
