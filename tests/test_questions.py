@@ -394,10 +394,11 @@ def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> Non
         ("D[3][5] of tcgen05.mma.kind::f8f6f4 m128n64k64", "No tcgen05.mma has m128n64k64."),
         ("row 70 column 9 of a 64x64 bf16 tile with 128B swizzle", "A tile of 64 × 64 has no"),
         ("tmem lane 128 column 5", "Its lanes go from 0 to 127"),
-        ("row 300 of D in tensor memory", "rows 0 to 255"),
+        ("row 300 of D in tensor memory", "rows go from 0 to 255"),
         ("A[5][9] of mma.m16n8k16 bf16 row row", "has the layouts row.row"),
         ("lane 40 column 3 of D of mma.m16n8k16 bf16", "no lane 40"),
-        ("row 70 of D of tcgen05.mma m64n64k16 in tensor memory", "Row 70 is outside 0–63"),
+        ("row 70 of D of tcgen05.mma m64n64k16 in tensor memory", "D of 64 × 64 has no row 70 of D."),
+        ("D[5][70] in tmem m64n64", "Its rows go from 0 to 63 and its columns from 0 to 63."),
         ("lane 3 C(7,5) of TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1", "C[7][5], lane 3 are several places"),
     ],
 )

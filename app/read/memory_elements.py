@@ -185,10 +185,8 @@ def _link_tensor(question: ElementQuestion, sizes: dict[str, str]) -> Meaning | 
         if place.line and place.line[0] != "row":
             return None
     sought = question.text.replace("C[", "D[").replace("of C", "of D")
-    if sizes:
-        _check_size(replace(question, rest=f"{sizes['m']} x {sizes['n']}"))
     rows = [place.coords[0] if place.coords else place.line[1] if place.line else 0 for place in question.places]
-    _check_cell(max(rows), max(columns), sought)
+    _check_cell(max(rows), max(columns), sought, sizes)
     ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
     query = {
         "m": str(ctas * ROWS_OF_CTA),
@@ -203,11 +201,13 @@ def _link_tensor(question: ElementQuestion, sizes: dict[str, str]) -> Meaning | 
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
 
 
-def _check_cell(row: int, column: int, sought: str) -> None:
-    """Raise LayoutError for a row or a column of D that tensor memory does not have."""
-    if row >= 2 * ROWS_OF_CTA or column >= COLUMNS:
-        hint = f"D of two CTAs has rows 0 to {2 * ROWS_OF_CTA - 1}; tensor memory has columns 0 to {COLUMNS - 1}."
-        raise LayoutError("bad_coordinate", f"No D in tensor memory has {sought}.", hint, "text")
+def _check_cell(row: int, column: int, sought: str, sizes: dict[str, str]) -> None:
+    """Raise LayoutError for a row or a column that D does not have. sizes: m and n of its product, or {}."""
+    m, n = int(sizes.get("m", 2 * ROWS_OF_CTA)), int(sizes.get("n", COLUMNS))
+    if row >= m or column >= n:
+        whose = f"D of {m} × {n}" if sizes else "D of two CTAs in tensor memory"
+        hint = f"Its rows go from 0 to {m - 1} and its columns from 0 to {n - 1}."
+        raise LayoutError("bad_coordinate", f"{whose} has no {sought}.", hint, "text")
 
 
 def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
