@@ -56,6 +56,8 @@ __global__ void __launch_bounds__(256) gemm(const __grid_constant__ CUtensorMap 
       int stage = 0, phase = 1;
       for (int block = 0; block < blocks; ++block) {
         wait_barrier(&s.empty[stage], phase);
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                     :: "r"(smem_u32(&s.full[stage])), "r"((BM + BN) * BK * 2) : "memory");
         load_box(&s.A[stage * BM * BK], &map_a, &s.full[stage], block * BK, blockIdx.y * BM);
         load_box(&s.B[stage * BN * BK], &map_b, &s.full[stage], block * BK, blockIdx.x * BN);
         if (++stage == STAGES) { stage = 0; phase ^= 1; }
@@ -74,6 +76,9 @@ __global__ void __launch_bounds__(256) gemm(const __grid_constant__ CUtensorMap 
       }
       asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
       asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      if (threadIdx.x % 128 == 0) {
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(smem_u32(&s.empty[stage])) : "memory");
+      }
       if (++stage == STAGES) { stage = 0; phase ^= 1; }
     }
   }

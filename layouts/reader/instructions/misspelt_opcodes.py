@@ -58,7 +58,7 @@ def is_opcode(opcode: str) -> bool:
     [True, False, False]
     """
     first, *modifiers = opcode.split(".")
-    return first in FIRST_WORDS and bool(modifiers) and all(map(_is_modifier, modifiers))
+    return first in FIRST_WORDS and bool(modifiers) and all(map(is_modifier, modifiers))
 
 
 def _correct_first(words: Sequence[str]) -> str:
@@ -67,7 +67,7 @@ def _correct_first(words: Sequence[str]) -> str:
     if first in SECOND_WORDS and words[1] not in SECOND_WORDS[first]:  # wmma.fence: wgmma has it
         others = [family for family, seconds in SECOND_WORDS.items() if words[1] in seconds]
         return next(iter(get_close_matches(first, others, 1, _NEAR_FAMILY)), first)
-    shown = any(len(word) > 1 and _is_modifier(word) for word in words[1:])
+    shown = any(len(word) > 1 and is_modifier(word) for word in words[1:])
     if first in FIRST_WORDS or len(first) < _SHORTEST or not shown:
         return first
     return next(iter(get_close_matches(first, sorted(FIRST_WORDS), 1, _NEAR_FIRST)), first)
@@ -81,14 +81,15 @@ def _correct_second(family: str, word: str) -> str:
 
 def _correct_modifier(word: str) -> str:
     """Return the nearest modifier of a misspelt one, else the word itself."""
-    if len(word) < _SHORTEST or _is_modifier(word):
+    if len(word) < _SHORTEST or is_modifier(word):
         return word
     near = get_close_matches(word, _list_modifiers(), 1, _NEAR_MODIFIER)
     newer = near and not word.startswith(_LISTED) and _DIGITS.sub("", near[0]) == _DIGITS.sub("", word)
     return near[0] if near and not newer else word
 
 
-def _is_modifier(word: str) -> bool:
+def is_modifier(word: str) -> bool:
+    """Return whether PTX has a modifier, or it has digits as types and shapes do."""
     return word in _list_modifiers() or NUMBERED.fullmatch(word) is not None
 
 

@@ -8,6 +8,7 @@ from itertools import product
 
 from lanescope.inputs import join_words
 from lanescope.ptx.table.async_syntax import FORMS
+from lanescope.reader.instructions.misspelt_opcodes import is_modifier
 
 _SCOPES = ("cta", "cluster")  # ptxas ignores them in copies
 GATHERED = 5  # coordinates of tile::gather4 and tile::scatter4: a column and four rows
@@ -24,6 +25,8 @@ def explain_words(opcode: str) -> str:
     ''
     """
     given, nearest, forms = _compare_forms(opcode)
+    if not all(map(is_modifier, given)):
+        return ""  # newer than the tables, or misspelt
     extra, missing = find_extra_words(opcode), [word for word in nearest if word not in given]
     if not (extra or missing):
         return ""
@@ -40,6 +43,8 @@ def explain_words(opcode: str) -> str:
 def find_extra_words(opcode: str) -> list[str]:
     """Return the words of an opcode that the nearest opcode of PTX does not have, or that are there twice."""
     given, nearest, forms = _compare_forms(opcode)
+    if not all(map(is_modifier, given)):
+        return []
     wrong = {word for word in given if word not in nearest or given.count(word) > 1}
     return sorted(wrong, key=given.index) if forms else []
 
