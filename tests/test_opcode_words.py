@@ -90,6 +90,17 @@ def test_a_pasted_opcode_that_ptx_lacks_is_refused() -> None:
     assert told.title == "No such instruction" and "'.6d' is not allowed" in told.notices[0]
 
 
+@for_each("opcode", ["mbarrier.shared.inval.b64", "cp.commit_group", "tcgen05.wait::mma", "griddepcontrol.sync"])
+def test_the_words_of_a_family_are_listed(opcode: str) -> None:
+    told = text_meanings.read_text(opcode)
+    assert told.title == "No such instruction" and f"PTX has no '{'.'.join(opcode.split('.')[:2])}'" in told.notices[0]
+
+
+def test_a_wrong_opcode_among_others_is_named() -> None:
+    told = text_meanings.read_text("cp.async.cg.shared.global [%0], [%1], 16; cp.async.comit_group;")
+    assert told.notices[0] == "PTX has no modifier '.comit_group'. Nearest: cp.async.commit_group."
+
+
 def test_a_macro_that_the_file_does_not_use_is_not_compiled() -> None:
     macro = '#define WAIT_ALL() \\\n  asm volatile("cp.async.bulk.wait_all;" ::)\n'
     assert not check_text(macro + "__global__ void k() {}").findings

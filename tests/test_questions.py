@@ -210,7 +210,11 @@ def test_a_thread_is_in_one_warp() -> None:
         ("row 70 of D in tensor memory", "<code>lane 70</code>"),
         ("which lane of tensor memory holds D[70][3]", "<code>column 3</code>"),
         ("tmem lane 70 column 5", "D[70][5]"),
-        ("tmem lane 35 column 7 D m64n64", "row 19 of D"),  # M = 64: rows 16 to 31 are in the lanes 32 to 47
+        ("tmem lane 35 column 7 D m64n64", "row 19 of D"),
+        (
+            "which element is in column 7 of lane 35 of tensor memory, M = 64, N = 64",
+            "row 19 of D",
+        ),  # M = 64: rows 16 to 31 are in the lanes 32 to 47
         ("which element is at byte 0x150 in 128B swizzle", "[2][56]"),  # row 2, chunk 5 ^ 2 = 7 of 8 elements
         ("where does byte 0x150 go in 128B swizzle", "[2][40]"),  # to 0x170, chunk 7 ^ 2 = 5
     ],
@@ -284,6 +288,9 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
         ("the 3rd value of A of lane 3 of mma.m16n8k16 bf16", "a2 of lane 3 of mma.m16n8k16 f32 += bf16 × bf16"),
         ("R25 of lane 5 of HMMA.16816.F32 R24, R4, R8, R24", "D R1 of lane 5 of mma.m16n8k16 f32 += f16 × f16"),
         ("HMMA.16816.F32.BF16 R24, R4, R8, R24: R6, lane 5", "A R2 of lane 5 of mma.m16n8k16 f32 += bf16 × bf16"),
+        ("twenty-first register of lane 3 of D of wgmma m64n128k16 bf16", "D R20 of lane 3 of wgmma.m64n128k16"),
+        ("R28 of lane 9 in HMMA.16816.F32 R24, R4, R8, R28 ;", "C R0 of lane 9 of mma.m16n8k16 f32 += f16 × f16"),
+        ("R14 of lane 8 in DMMA.884 R12, R4, R8, R12", "D R1 of lane 8 of mma.m8n8k4 f64 += f64 × f64"),
         (
             "x[5] of lane 9 of wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major>",
             "value 5 of lane 9 of wmma.load.a.m16n16k16 f16 row",
@@ -291,8 +298,10 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
     ],
 )
 def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, title: str) -> None:
-    """A question counts from 1 with ordinals; a register of SASS counts from the first one of its operand."""
-    assert read(text).title == title
+    """A question counts from 1 with ordinals; a register of SASS counts from the first one of its operand, and an f64
+    takes two.
+    """
+    assert read(text).title.startswith(title)
 
 
 def test_an_address_in_hexadecimal_is_no_size() -> None:
@@ -394,6 +403,10 @@ def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> Non
         ("D[3][5] of tcgen05.mma.kind::f8f6f4 m128n64k64", "No tcgen05.mma has m128n64k64."),
         ("row 70 column 9 of a 64x64 bf16 tile with 128B swizzle", "A tile of 64 × 64 has no"),
         ("tmem lane 128 column 5", "Its lanes go from 0 to 127"),
+        ("tmem lane 35 column 7 ws", "‘ws’ is not read beside a lane and a column"),
+        ("tmem lane 35 column 7 D m64n12", "No tcgen05.mma has M 64 and N 12."),
+        ("R4 lane 9 in HMMA.16816.F32 R4, R4, R8, R4", "R4 of this line of SASS is of D and A."),
+        ("R25, R26 of lane 5 in HMMA.16816.F32 R24, R4, R8, R24", "The question has several registers of SASS."),
         ("row 300 of D in tensor memory", "rows go from 0 to 255"),
         ("A[5][9] of mma.m16n8k16 bf16 row row", "has the layouts row.row"),
         ("lane 40 column 3 of D of mma.m16n8k16 bf16", "no lane 40"),

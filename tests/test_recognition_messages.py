@@ -142,6 +142,12 @@ def test_enumerators_and_arrays_of_a_call_are_read_as_its_map(text: str, box: li
     assert (told.facts["swizzle"], told.facts["element_bits"]) == ("128B", 16)
 
 
+@for_each("word", ["CU_TENSOR_MAP_SWIZZLE_256B", "CU_TENSOR_MAP_DATA_TYPE_BF16"])
+def test_an_enumerator_that_cuda_does_not_have_is_named(word: str) -> None:
+    text = f"boxDim = {{64, 64}}, interleave 0, {word}, globalDim (4096,4096)"
+    assert f"CUDA has no {word}." in " ".join(text_meanings.read_text(text).notices)
+
+
 def test_a_program_that_names_such_fields_prints_no_map() -> None:
     for text in (
         "// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",

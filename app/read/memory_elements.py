@@ -33,12 +33,15 @@ _MODES = {  # as people write a mode → the mode
 }
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
 _IN_TENSOR = re.compile(r"\b(?:tmem|tensor memory)\b", re.I)
-_PRODUCT = re.compile(r"\bm(64|128|256)n(\d{1,3})(?:k\d{1,3})?\b", re.I)
-_OF_TENSOR = r"(?:(?:what|which|element|is|lies|in|at|of|the|d|tmem|tensor memory)\b\W*)*"
-_CELL = re.compile(
-    rf"(?=.*\b(?:tmem|tensor memory)\b){_OF_TENSOR}lane\s*(?P<lane>\d{{1,6}})\W*(?:and\s+)?"
-    rf"col(?:umn)?\s*(?P<column>\d{{1,6}})\W*{_OF_TENSOR}",
+_PRODUCT = re.compile(
+    r"\bm\s*=?\s*(?P<m>64|128|256)[\s,]*n\s*=?\s*(?P<n>\d{1,3})(?:\s*k\s*=?\s*\d{1,3})?\b"
+    r"|\b(?P<rows>64|128|256)\s*[x×]\s*(?P<cols>\d{1,3})\b",
     re.I,
+)
+_LANE = re.compile(r"\blane\s*(\d{1,6})\b", re.I)
+_COLUMN = re.compile(r"\bcol(?:umn)?\s*(\d{1,6})\b", re.I)
+_BESIDE_CELL = frozenset(  # words of a question about a cell of tensor memory
+    "what which element row column is lies in at of the d tmem tensor memory for and product tcgen05 umma holds".split()
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
 _SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(?!0x)(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
@@ -61,8 +64,8 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
 
 def _answer_place(text: str) -> Meaning | None:
     text, sizes = _find_product(text)
-    if cell := _CELL.fullmatch(text.strip()):
-        return _link_cell(int(cell["lane"]), int(cell["column"]), sizes)
+    if cell := _find_cell(text):
+        return _link_cell(*cell, sizes)
     if byte := _BYTE.search(text):
         return _link_byte(text[: byte.start()] + text[byte.end() :], int(byte["byte"], 0))
     question = parse_question(re.sub(r"(?i)(swizzle<\d,\d,\d>)", lambda match: match[1].replace(" ", ""), text))
@@ -88,9 +91,29 @@ def _find_product(text: str) -> tuple[str, dict[str, str]]:
     found = list(_PRODUCT.finditer(text)) if _IN_TENSOR.search(text) else []
     if len(found) != 1:
         return text, {}
-    m, n = found[0].groups()
+    m, n = found[0]["m"] or found[0]["rows"], found[0]["n"] or found[0]["cols"]
+    step = 8 if m == "64" else 16  # PTX ISA 9.1, table 39
+    if int(n) % step or not 0 < int(n) <= _MOST_ROWS:
+        hint = f"With M {m}, N is a multiple of {step}, at most {_MOST_ROWS}."
+        raise LayoutError("bad_coordinate", f"No tcgen05.mma has M {m} and N {n}.", hint, "text")
     pair = {"cta_group": "2"} if int(m) > ROWS_OF_CTA else {}
     return f"{text[: found[0].start()]} {text[found[0].end() :]}", {"m": m, "n": n, **pair}
+
+
+def _find_cell(text: str) -> tuple[int, int] | None:
+    """Return the lane and the column of a cell of tensor memory that a text asks for, None if it does not.
+
+    LayoutError for words beside them, which may place D elsewhere.
+    """
+    lanes, columns = _LANE.findall(text), _COLUMN.findall(text)
+    if not _IN_TENSOR.search(text) or len(lanes) != 1 or len(columns) != 1:
+        return None
+    rest = _COLUMN.sub(" ", _LANE.sub(" ", text))
+    unread = [word for word in re.findall(r"[\w:.]+", rest.lower()) if word not in _BESIDE_CELL and word not in DTYPES]
+    if unread:
+        message = f"‘{unread[0]}’ is not read beside a lane and a column of tensor memory."
+        raise LayoutError("bad_text", message, "Write tmem lane 35 column 7 D m64n64; /tmem takes the rest.", "text")
+    return int(lanes[0]), int(columns[0])
 
 
 def _link_cell(lane: int, column: int, sizes: dict[str, str]) -> Meaning:

@@ -13,8 +13,8 @@ from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.names import forms
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader.grammars import pasted_text
-from lanescope.reader.instructions.misspelt_opcodes import is_opcode
-from lanescope.reader.instructions.opcode_words import explain_words, find_extra_words
+from lanescope.reader.instructions.misspelt_opcodes import explain_misspelling, is_opcode
+from lanescope.reader.instructions.opcode_words import explain_second_word, explain_words, find_extra_words
 from lanescope.shared.banks import ACCESSES
 
 LONGEST = 4096  # characters of a text that are searched
@@ -40,7 +40,13 @@ def read_opcodes(text: str) -> Reading | None:
     if not uses:
         return None
     said = [f"{use.opcode} {use.does}" for use in uses]
-    notices = (*said[:_MOST], *([f"{len(said) - _MOST} more are not explained."] if len(said) > _MOST else ()))
+    statements = _STATEMENT.finditer(pasted_text.clean_text(text[:LONGEST]))
+    wrong = filter(None, (explain_misspelling(one["opcode"]) or _explain_wrong(one) for one in statements))
+    notices = (
+        *dict.fromkeys(wrong),
+        *said[:_MOST],
+        *([f"{len(said) - _MOST} more are not explained."] if len(said) > _MOST else ()),
+    )
     if access := _find_shared_access(text):
         meaning = page_meanings.build_page_meaning(f"Bank conflicts of {access}", f"/banks?access={access}", notices)
         return copy_fact(Reading, meaning, also=())
@@ -53,18 +59,25 @@ def read_opcodes(text: str) -> Reading | None:
 
 
 def refuse_opcode(text: str) -> Reading | None:
-    """Refuse a text whose only opcode PTX does not have; None for any other text.
-
-    A name without operands may be the beginning of an opcode: what it lacks is not an error.
-    """
+    """Refuse a text whose only opcode PTX does not have; None for any other text."""
     cleaned = pasted_text.clean_text(text[:LONGEST])
     found = list(islice(_STATEMENT.finditer(cleaned), 2))
     if len(found) != 1 or any(word in text for word in KERNEL_WORDS):
         return None
-    opcode = found[0]["opcode"]
-    has_operands = cleaned[found[0].end("opcode") :].lstrip(" \t").startswith(("[", "{", "%"))
-    reason = explain_words(opcode) if has_operands or find_extra_words(opcode) else ""
+    reason = _explain_wrong(found[0])
     return question_readings.build_unknown(text, "No such instruction", [reason]) if reason else None
+
+
+def _explain_wrong(statement: re.Match[str]) -> str:
+    """Return why PTX does not have the opcode of a statement, "" if it does.
+
+    A name without operands may be the beginning of an opcode: what it lacks is not an error.
+    """
+    opcode = statement["opcode"]
+    if reason := explain_second_word(opcode):
+        return reason
+    has_operands = statement.string[statement.end("opcode") :].lstrip(" \t").startswith(("[", "{", "%"))
+    return explain_words(opcode) if has_operands or find_extra_words(opcode) else ""
 
 
 def _find_shared_access(text: str) -> str:

@@ -34,7 +34,9 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
     r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
 )
 
-_PLACED = re.compile(r"[?&](?:find|pin|lanes|probe|matrix)=")
+_ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$")
+_STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[\w*\]")  # of a fragment of wmma
+_PLACED = re.compile(r"[?&](?:find|lanes|probe|matrix)=")
 _PART = re.compile(  # a part that no thread or element goes with, or several at once
     r"\b(?:value|bits?|byte|matrix|element|warp)\s+\d+(?!\w)|"
     r"\b(?:(?:row|column|col|lane|thread|register|value|element|warp|byte)s|bits)\s+[\w[]{0,2}\d+\S*|"
@@ -53,7 +55,10 @@ def read_place_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register, or explain why it has no answer; None for any other
     text.
     """
-    cleaned = question_words.rewrite_question(pasted_text.clean_text(text[: tile_elements.LONGEST + 1]))
+    try:
+        cleaned = question_words.rewrite_question(pasted_text.clean_text(text[: tile_elements.LONGEST + 1]))
+    except LayoutError as error:
+        return _read_refused_place(text, error)
     if _CODE.search(cleaned):
         return None
     laid = layout_elements.answer_question(cleaned) or tile_elements.answer_question(cleaned)
@@ -76,11 +81,13 @@ def read_place_question(text: str) -> Reading | None:
 
 def find_unread_place(text: str, meaning: Meaning) -> str:
     """Return the sentence about a place in a text that its meaning, a page, does not show; "" for any other text."""
-    if meaning.kind not in ("topic", "instruction") or _PLACED.search(meaning.link):
+    is_placed = _PLACED.search(meaning.link) or ("pin=" in meaning.link and " of " in meaning.title)
+    if meaning.kind not in ("topic", "instruction") or is_placed:
         return ""
-    question = parse_question(
-        question_words.rewrite_question(pasted_text.clean_text(text[: tile_elements.LONGEST + 1]))
-    )
+    cleaned = _ARGUMENTS.sub(" ", pasted_text.clean_text(text[: tile_elements.LONGEST + 1]))
+    if stored := _STORED.search(cleaned):
+        return f"‘{stored[0]}’ is not shown: ask for x[5] of lane 9."
+    question = parse_question(cleaned)
     if question is None or not question.rest:
         return ""
     return f"‘{question.text}’ is not shown: for that, name an instruction with its shape and types, or a tile."

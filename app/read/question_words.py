@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 
+from lanescope.errors import LayoutError
 from lanescope.reader.instructions.fragment import FRAGMENT, index_fragments, make_key
 
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_ONES = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+    " sixteenth seventeenth eighteenth nineteenth"
+).split()
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ORDINAL = re.compile(
-    rf"\b(?:the\s+)?(?:(?P<number>\d{{1,3}})(?:st|nd|rd|th)|(?P<word>{'|'.join(_ORDINALS)}))\s+"
-    r"(?P<what>register|reg|value|element|row|col(?:umn)?|lane|thread)\b(?!\s*\d)",
+    rf"\b(?:the\s+)?(?:(?P<number>\d{{1,3}})(?:st|nd|rd|th)|(?:(?P<ten>{'|'.join(_TENS)})[\s-]+)?(?P<word>{'|'.join(_ONES)}))"
+    r"\s+(?P<what>register|reg|value|element|row|col(?:umn)?|lane|thread)\b(?!\s*\d)",
     re.I,
 )
-_FRAGMENT = re.compile(rf"(?:\w+::)*\b(?:{FRAGMENT.pattern})")
-_ATOM = re.compile(r"(?:\w+::)*\b(?:MMA|Copy)_(?:Atom|Traits)\s*<\s*(?:\w+::)*(SM\d+_\w+)\s*(?:,[^<>]*)?>")
+_FRAGMENT = re.compile(rf"(?:\w+::)*\b(?:{FRAGMENT.pattern})(?:\s*\w*\s*;\s*$)?")
+_ATOM = re.compile(r"(?:\w+::)*\b(?:MMA|Copy)_(?:Atom|Traits)\s*<\s*(?:\w+::)*(SM\d+_\w+)\s*(?:,[^<>]*)?>(?:\{\})?")
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[(\d{1,3})\]")  # fragment.x[5]
 _SASS = re.compile(
-    r"\b(?P<opcode>[DHIQOB]MMA[.\w]*)\s+R(\d+)[.\w]*,\s*R(\d+)[.\w]*,\s*R(\d+)[.\w]*,\s*(?:R\d+|RZ)\b"
-    r"(?:,\s*!?U?[RP]\w+)*"
+    r"(?:/\*\w+\*/\s*)?(?:@!?U?P\w+\s+)?\b(?P<opcode>[DHIQOB]MMA[.\w]*)\s+R(?P<d>\d+)[.\w]*,\s*R(?P<a>\d+)[.\w]*,"
+    r"\s*R(?P<b>\d+)[.\w]*,\s*(?:R(?P<c>\d+)|RZ)\b(?:,\s*!?U?[RP]\w+)*\s*;?"
 )
-_LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
 _MOST_REGISTERS = 8  # of an operand of mma.sync
@@ -27,6 +31,8 @@ _MOST_REGISTERS = 8  # of an operand of mma.sync
 
 def rewrite_question(text: str) -> str:
     """Return a question with a number for each ordinal, PTX for a fragment of C++, and registers by their operand.
+
+    LayoutError if a register of a line of SASS is of several operands, or there are several registers.
 
     >>> rewrite_question("the second register of lane 3")
     'register 1 of lane 3'
@@ -37,7 +43,11 @@ def rewrite_question(text: str) -> str:
 
 
 def _write_number(match: re.Match[str]) -> str:
-    number = int(match["number"]) if match["number"] else 1 + _ORDINALS.index(match["word"].lower())
+    if match["number"]:
+        number = int(match["number"])
+    else:
+        tens = 10 * (2 + _TENS.index(match["ten"].lower())) if match["ten"] else 0
+        number = tens + 1 + _ONES.index(match["word"].lower())
     what = "value" if match["what"].lower() == "element" else match["what"]
     return f"{what} {max(number - 1, 0)}"
 
@@ -53,20 +63,31 @@ def _rewrite_fragments(text: str) -> str:
 
 
 def _rewrite_registers(text: str) -> str:
-    """Count the registers of a question from the first one of their operand in the text's only line of SASS."""
+    """Count the register of a question from the first one of its operand in the text's only line of SASS."""
     lines = list(_SASS.finditer(text))
     if len(lines) != 1 or not _LANE.search(text):
         return text
     line = lines[0]
-    firsts = [(int(first), letter) for first, letter in zip(line.groups()[1:], "DAB", strict=True)]
+    before, after = text[: line.start()], text[line.end() :]
+    asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
+    if not asked:
+        return f"{before}{line['opcode']}{after}"
+    if len(asked) > 1:
+        raise LayoutError("bad_text", "The question has several registers of SASS.", "Ask for one of them.", "text")
+    place = _name_register(int(asked[0][1]), line)
+    return f"{_REGISTER.sub(place, before)}{line['opcode']}{_REGISTER.sub(place, after)}"
 
-    def write_register(match: re.Match[str]) -> str:
-        number = int(match[1])
-        below = [(first, letter) for first, letter in firsts if 0 <= number - first < _MOST_REGISTERS]
-        if not below:
-            return match[0]
-        first, letter = max(below, key=lambda place: place[0])
-        return f"R{number - first} of {letter}"
 
-    before, after = (_REGISTER.sub(write_register, part) for part in (text[: line.start()], text[line.end() :]))
-    return f"{before}{line['opcode']}{after}"
+def _name_register(number: int, line: re.Match[str]) -> str:
+    """Return a register of a line of SASS by its operand, R1 of D. LayoutError if it is of several, or of none."""
+    firsts = {letter: int(line[letter]) for letter in "dabc" if line[letter]}
+    if firsts.get("c") == firsts["d"]:
+        del firsts["c"]
+    below = [first for first in firsts.values() if 0 <= number - first < _MOST_REGISTERS]
+    names = [letter.upper() for letter, first in firsts.items() if below and first == max(below)]
+    if len(names) != 1:
+        what = f"is of {' and '.join(names)}" if names else "is of none of D, A, B and C"
+        hint = f"They begin at {', '.join(f'R{first} ({letter.upper()})' for letter, first in firsts.items())}."
+        raise LayoutError("bad_text", f"R{number} of this line of SASS {what}.", hint, "text")
+    wide = 2 if line["opcode"].startswith("DMMA") else 1  # registers of SASS for one of f64
+    return f"R{(number - max(below)) // wide} of {names[0]}"

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 from lanescope import reader
 from lanescope.app.kit.links import link_descriptor
 from lanescope.app.read import meaning_links
 from lanescope.app.read.facts import Meaning
 from lanescope.inputs import shorten_value
+from lanescope.names.form_names import name_form
 from lanescope.names.forms import find_forms
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.reader.meaning import TextMeaning
 
 _WORD = r"(?P<word>0x[0-9a-f_']{9,20}[ul]{0,3})"
-_USE = r"(?P<use>[\w.:×+= -]{3,120}?)"
+_USE = r"(?P<use>[\w.:×+=, -]{1,120}?)"
 _TEXTS = (
     re.compile(rf"\s*(?:(?P<label>\w{{1,30}})\s*[:=]\s*)?{_WORD}[\s,;]+{_USE}\s*", re.I),
     re.compile(rf"\s*{_USE}[\s,;:]+{_WORD}\s*", re.I),
 )
 _OPERAND = re.compile(r"\boperand\s+([abAB])\b|(?<![\w.])([AB])(?![\w.])")
 _LABEL = re.compile(r"desc(?:riptor)?_?[ab]", re.I)
+_BETWEEN = re.compile(r"\b(?:for|of|in|with)\b|,", re.I)
+_TYPES_OF_MN = {"f16", "bf16"}  # of wgmma: PTX ISA 9.1, 9.7.15.5.1.2
 _MAJOR = re.compile(r"\b(k|mn)[ -]?major\b", re.I)
 
 
@@ -30,23 +37,45 @@ def find_meaning(text: str) -> Meaning | None:
     not used.
     """
     match = next(filter(None, (pattern.fullmatch(text) for pattern in _TEXTS)), None)
-    if match is None or re.search(r"\b0x|=", match["use"]):
-        return None
-    found = [meaning for meaning in reader.recognise_text(match["word"]).found if meaning.kind == "descriptor"]
-    if not found:
+    found = _list_descriptors(match)
+    if match is None or not found:
         return None
     label = match.groupdict().get("label") or ""
     use, query = _split_use(f"{match['use']} operand {label[-1]}" if _LABEL.fullmatch(label) else match["use"])
     meaning = meaning_links.build_meaning(found[0], match["word"])
     matches = find_forms(use)
-    fitting = [form for form in matches.forms if form.family.by_descriptor] if matches.named else []
-    if len({form.shape for form in fitting}) != 1 or matches.ignored:
-        if label or not text.lstrip().lower().startswith("0x"):
-            return None
-        unused = f"Not used: {shorten_value(match['use'].strip(), 60)}."
-        return dataclasses.replace(meaning, notices=(*meaning.notices, unused))
+    fitting = [form for form in matches.forms if _fits(form, meaning, query)] if matches.named else []
+    if len({form.shape for form in fitting}) == 1 and not matches.ignored:
+        return _link_use(meaning, fitting, query)
+    if not matches.forms and (label or not text.lstrip().lower().startswith("0x")):
+        return None
+    unused = f"Not used: {shorten_value(match['use'].strip(), 60)}."
+    return dataclasses.replace(meaning, notices=(*meaning.notices, unused))
+
+
+def _list_descriptors(match: re.Match[str] | None) -> list[TextMeaning]:
+    """Return the meanings of a word as a descriptor, [] if the words beside it have another one."""
+    if match is None or re.search(r"\b0x|=", match["use"]):
+        return []
+    return [meaning for meaning in reader.recognise_text(match["word"]).found if meaning.kind == "descriptor"]
+
+
+def _link_use(meaning: Meaning, fitting: Sequence[Instruction], query: dict[str, str]) -> Meaning:
+    """Link to what the first of these instructions reads; a notice names it if the others have other types."""
+    if len({tuple(form.ptx.split(".")[-2:]) for form in fitting}) > 1:
+        meaning = dataclasses.replace(meaning, notices=(*meaning.notices, f"Assumed: {name_form(fitting[0]).text}."))
     query = {"instruction": fitting[0].ptx, **query}
     return dataclasses.replace(meaning, link=link_descriptor(meaning.facts["word"], query, meaning.facts["format"]))
+
+
+def _fits(form: Instruction, meaning: Meaning, query: dict[str, str]) -> bool:
+    """Return whether an instruction reads descriptors of a word's format, and has tiles of this major."""
+    is_16_bit = set(form.ptx.split(".")[-2:]) <= _TYPES_OF_MN
+    return (
+        bool(form.family.by_descriptor)
+        and meaning.facts["format"] == WGMMA.name
+        and (query.get("major") != "MN" or is_16_bit)
+    )
 
 
 def _split_use(use: str) -> tuple[str, dict[str, str]]:
@@ -59,4 +88,4 @@ def _split_use(use: str) -> tuple[str, dict[str, str]]:
     if len(majors) == 1:
         query["major"] = majors[0][1].upper()
         use = _MAJOR.sub(" ", use)
-    return use, query
+    return _BETWEEN.sub(" ", use), query

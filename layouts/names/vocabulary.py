@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.ptx import syntax
 
 _ALTERNATIVES = {  # PTX's word (one of several if the common name is ambiguous) → common names
-    "f64": "fp64 double float64",
+    "f64": "fp64 double float64 dmma",
     "f32": "fp32 float float32 float_t",
     "f16": "fp16 half float16 half_t __half half2 __half2",
     "bf16": "bfloat16 bfloat bfloat16_t __nv_bfloat16 nv_bfloat16",

@@ -149,6 +149,8 @@ USES = (
     OpcodeUse(
         "red.async", "reduces into the shared memory of another CTA, and completes bytes on its mbarrier.", _BARRIERS
     ),
+    OpcodeUse("st.async.release", "stores to global memory, with release semantics, and does not wait for it."),
+    OpcodeUse("red.async.release", "reduces into global memory, with release semantics, and does not wait for it."),
     OpcodeUse("st.bulk", "sets consecutive bytes of shared memory to zero."),
     OpcodeUse("createpolicy", "creates a policy for the L2 cache that loads, stores and copies take as an operand."),
     OpcodeUse("applypriority", "changes the eviction priority of a line of the L2 cache."),

@@ -198,7 +198,8 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
         if fields.has_field("channels")
         else find_broken_rules(parts, _parse_interleave(fields), steps)
     )
-    problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(fields))]
+    others = (*strange, *_check_type(fields, kind), *_check_pointers(fields))
+    problems += [Pitfall(code, message, span) for code, message in others]
     return parts.make_tensor_map(problems)
 
 
@@ -254,13 +255,21 @@ def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, li
     code = fields.get_first("swizzle")
     if "swizzle" in fields.words:
         name = fields.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
-        code = SWIZZLE_NAMES.index(name) if name in SWIZZLE_NAMES else None
+        if name not in SWIZZLE_NAMES:
+            return None, [("tma_swizzle", f"CUDA has no {fields.words['swizzle']}.")]
+        code = SWIZZLE_NAMES.index(name)
     elif bytes_ and code is not None:
         name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if fields.get_first("grain") == 32 else "")
         if name not in SWIZZLE_NAMES:
             return None, [("tma_swizzle", f"There is no swizzle of {code} bytes; the modes are 0, 32, 64 and 128.")]
         code = SWIZZLE_NAMES.index(name)
     return (None, []) if code is None else read_swizzle_code(code)
+
+
+def _check_type(fields: _PrintedFields, kind: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the enumerator of an element type that CUDA does not have."""
+    if "type" in fields.words and kind is None:
+        yield "tma_type", f"CUDA has no {fields.words['type']}."
 
 
 def _check_pointers(fields: _PrintedFields) -> Iterator[tuple[str, str]]:

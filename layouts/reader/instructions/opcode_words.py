@@ -8,8 +8,10 @@ from itertools import product
 
 from lanescope.inputs import join_words
 from lanescope.ptx.table.async_syntax import FORMS
+from lanescope.ptx.table.opcodes import SECOND_WORDS
 from lanescope.reader.instructions.misspelt_opcodes import is_modifier
 
+_FAMILIES = ("cp", "mbarrier", "tcgen05", "wgmma", "setmaxnreg", "griddepcontrol")
 _SCOPES = ("cta", "cluster")  # ptxas ignores them in copies
 GATHERED = 5  # coordinates of tile::gather4 and tile::scatter4: a column and four rows
 _TENSOR = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\.(?P<rank>[1-5])d(?![\w:])")
@@ -38,6 +40,19 @@ def explain_words(opcode: str) -> str:
     elif missing:
         said.append(f"{_quote_words(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
     return f"PTX has no '{opcode}': {', '.join(said)}."
+
+
+def explain_second_word(opcode: str) -> str:
+    """Return which words follow the first one of an opcode, if its own does not; "" otherwise, or for other families.
+
+    >>> explain_second_word("griddepcontrol.sync")
+    "PTX has no 'griddepcontrol.sync': griddepcontrol has launch_dependents and wait."
+    """
+    first, _, rest = opcode.partition(".")
+    second = rest.partition(".")[0]
+    if first not in _FAMILIES or not second or second in SECOND_WORDS[first]:
+        return ""
+    return f"PTX has no '{first}.{second}': {first} has {join_words(list(SECOND_WORDS[first]))}."
 
 
 def find_extra_words(opcode: str) -> list[str]:

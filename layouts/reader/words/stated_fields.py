@@ -13,7 +13,9 @@ from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, get_format_of_word
 from lanescope.shared.tma import WIDTHS
 
 _LONGEST = 200  # characters of one line
-_NUMBER = r"(?:[ \t]*(?:[:=]|is|of)[ \t]*|[ \t]+)(?P<value>0[xX][0-9a-fA-F]{1,8}|\d{1,8})(?![\w.*+/])"
+_NUMBER = (
+    r"(?:[ \t]*(?:[:=]|is|of)[ \t]*|[ \t]+)(?P<value>0[xX][0-9a-fA-F]{1,8}|\d{1,8})(?:[ \t]?B(?:ytes?)?\b)?(?![\w.*+/])"
+)
 _AMOUNTS = {
     "lbo_bytes": ("LBO", re.compile(rf"(?<![A-Za-z])(?:LBO|leading(?:[ _]\w+){{0,3}}?){_NUMBER}", re.I)),
     "sbo_bytes": ("SBO", re.compile(rf"(?<![A-Za-z])(?:SBO|stride(?:[ _]\w+){{0,3}}?){_NUMBER}", re.I)),
@@ -21,18 +23,18 @@ _AMOUNTS = {
     "base_offset": ("base offset", re.compile(rf"\bbase[ _]offset{_NUMBER}", re.I)),
 }
 _WIDTH = re.compile(
-    r"\b(?P<width>32|64|128)[ -]?B(?:ytes?)?[ -]swizzle"
+    r"\b(?P<width>32|64|128)[ -]?B(?:ytes?)?[ -]swizzle|\b(?:SW|SWIZZLE)_?(?P<short>32|64|128)B?\b"
     r"|swizzl(?:e|ed|ing)(?:[ _](?:mode|of|by))?[ \t]*[:= _]?[ \t]*(?P<of>32|64|128)[ -]?B"
     r"|(?P<none>\b(?:no[ -]swizzle|unswizzled|swizzle[ :=_]+none))\b",
     re.I,
 )
 _BESIDE = re.compile(  # words of a line that states nothing but the fields of a descriptor
     r"\b(?:a|an|and|the|of|for|with|in|is|bytes?|b|k|mn|major|kmajor|mnmajor|swizzl\w*|mode|wgmma|tcgen05|umma|gmma|smem"
-    rf"|shared|matrix|descriptor|desc|tile|atom|operand|{'|'.join(DTYPES)}|fp16|fp8|half|bfloat16)\b",
+    rf"|blackwell|sm_100a?|sm_90a?|hopper|shared|matrix|descriptor|desc|tile|atom|operand|{'|'.join(DTYPES)}|fp16|fp8|half|bfloat16)\b",
     re.I,
 )
 _WORD = re.compile(r"[A-Za-z0-9]+")
-_OF_TCGEN05 = re.compile(r"(?<![A-Za-z])(?:tcgen05|umma)(?![A-Za-z])", re.I)
+_OF_TCGEN05 = re.compile(r"(?<![A-Za-z])(?:tcgen05|umma|blackwell|sm_10\d)(?![A-Za-z])", re.I)
 _STRIDES = ("lbo_bytes", "sbo_bytes")
 _UNIT = 16  # bytes
 _LEAST_ROWS = 8  # of a core matrix
@@ -87,7 +89,7 @@ def _find_alone(text: str) -> tuple[dict[str, int], str] | None:
 
 def _get_mode(match: re.Match[str]) -> str:
     """Return the name of the swizzle that a line states."""
-    return "none" if match["none"] else f"{match['width'] or match['of']}B"
+    return "none" if match["none"] else f"{match['width'] or match['short'] or match['of']}B"
 
 
 def compare_matrix_fields(text: str, word: int) -> tuple[str, ...]:
