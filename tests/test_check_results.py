@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lanescope.workbench.products.result_stores import find_result_mistakes
@@ -332,3 +334,11 @@ def test_stores_as_far_as_an_argument_goes_need_what_the_launch_gives() -> None:
     assert not check_text(text).findings
     fixed = text.replace("i < N", "i < 128")
     assert [finding.code for finding in check_text(fixed).findings] == ["shared_memory_short"]
+
+
+def test_stores_with_a_cache_operator_are_followed() -> None:
+    """As stores through the pointer: a wrong row of one of them is found."""
+    text = re.sub(r"\*(\(half2\*\)&C\[[^;]*?\]) = ([^;]*);", r"__stcs(\1, \2);", MMA)
+    assert text.count("__stcs") == 2 and not check_text(text).findings
+    wrong = check_text(plant(("(size_t)(r + 8) * N", "(size_t)r * N"), text=text)).findings
+    assert [finding.code for finding in wrong] == ["result_misplaced"]

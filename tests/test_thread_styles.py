@@ -411,6 +411,7 @@ def test_a_table_gives_a_number_for_each_code(index: str, verified: int) -> None
     [
         "dim3 grid(N / 64), block; block.x = 64; block.x *= 2; gemm<<<grid, block>>>(A, B, C, M, N, K);",
         "auto kernel = M > 64 ? &gemm : &other; kernel<<<N / 64, 128>>>(A, B, C, M, N, K);",
+        "void* of[] = {&A, &B, &C, &M, &N, &K}; cudaLaunchKernel((void*)gemm, dim3(N / 64), dim3(128), of, 0, 0);",
     ],
     sample=1,
 )

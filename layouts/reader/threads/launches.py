@@ -22,6 +22,8 @@ _BLOCK_MEMBER = re.compile(r"\.(?:blockDim|block_dims)\s*=\s*([^;]+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LAUNCHED = re.compile(r"(\w+)\s*(?:<[^<>;(){}]*>\s*)?<<<")
 _INVOKED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_BY_ADDRESS = re.compile(r"cudaLaunch(?:Cooperative)?Kernel\s*\(")
+_LEAST_ARGUMENTS = 4  # kernel, grid, block and the kernel's arguments
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
 _OTHER_DIMENSION = re.compile(r"\bthreadIdx\s*\.\s*[yz]\b")
@@ -114,15 +116,28 @@ def list_launches(
             continue
         templates, past = _read_templates(text, match.end())
         opened = re.match(r"\s*<<<", text[past:])
-        if not opened and past == match.end():
+        by_address = _read_call_sizes(text, match.start())
+        if not opened and past == match.end() and by_address is None:
             continue
         given = _read_arguments(text, past + opened.end()) if opened else ()
-        grid, block = _read_sizes(text, past + opened.end()) if opened else ("", "")
-        if not opened and enclosing is not None:
+        grid, block = _read_sizes(text, past + opened.end()) if opened else by_address or ("", "")
+        if not opened and by_address is None and enclosing is not None:
             block = _find_pointer_block(text, match.start(), enclosing.span[1])
             block = block or _find_configured_block(text[slice(*enclosing.span)])
         found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start(), given, grid))
     return found[:MOST_LAUNCHES]
+
+
+def _read_call_sizes(text: str, at: int) -> tuple[str, str] | None:
+    """Return the grid and the block of cudaLaunchKernel, whose first argument is the kernel at a place; None if it is
+    not.
+    """
+    start = text.rfind("cudaLaunch", max(0, at - _MOST_QUALIFIER), at)
+    call = _BY_ADDRESS.match(text, start) if start >= 0 else None
+    places = split_list(text, call.end())[0] if call else []
+    if len(places) < _LEAST_ARGUMENTS or not places[0][0] <= at < places[0][1]:
+        return None
+    return text[slice(*places[1])].strip(), text[slice(*places[2])].strip()
 
 
 def find_function_around(body: Sequence[tree.Statement], at: int) -> tree.Function | None:

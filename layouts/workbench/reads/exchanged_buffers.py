@@ -31,7 +31,7 @@ class FollowedBuffer:
     deliberate: bool = False
 
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"(?<![\w:])(?!\w*(?:byte|size|off|stride|elem))[A-Za-z_]\w*", re.I)  # not Config::A or A_BYTES
 
 
 def find_exchanged_buffers(

@@ -44,6 +44,7 @@ _FORWARDING = {
     "launch_kernel_on_cluster": (1, 2),
 }  # index of the kernel and of its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
+_BY_SIZES = dict.fromkeys(("cudaLaunchKernel", "cudaLaunchCooperativeKernel"), (1, 2, 4))  # grid, block and bytes
 OPEN = "lanescope_open"  # a template argument that is not known
 MOST_LAUNCHES = 200
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
@@ -68,6 +69,9 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
     if arguments is None:
         note_instance(ev, kernel)
     elif not is_launched_again(ev, kernel, arguments):
+        if call.name in _BY_SIZES and len(call.arguments) > max(_BY_SIZES[call.name]):
+            sizes = [call.arguments[n].value for n in _BY_SIZES[call.name]]
+            _record_launch(ev, call.node, kernel, arguments, sizes, call.node.arguments[_BY_SIZES[call.name][2]].span)
         with leave_loops(ev):
             ev.call_function(kernel, arguments, {}, call.node.span, None)
 
@@ -97,14 +101,27 @@ def note_launch(
     ev: Evaluator, node: tree.Call, target: FunctionSet, scope: NameScope, arguments: Sequence[CallArgument]
 ) -> None:
     """Record a launch by <<<grid, block, bytes>>>."""
-    grid, block, *rest = (ev.evaluate_expression(part, scope) for part in node.launch[:3])
+    sizes = [ev.evaluate_expression(part, scope) for part in node.launch[:3]]
+    _record_launch(ev, node, target, arguments, sizes, node.launch[min(2, len(node.launch) - 1)].span)
+
+
+def _record_launch(
+    ev: Evaluator,
+    node: tree.Call,
+    target: FunctionSet,
+    arguments: Sequence[CallArgument],
+    sizes: Sequence[Any],
+    at: tuple[int, int],
+) -> None:
+    """Record a launch. sizes: its grid, its block and, if given, its bytes of shared memory, which are at a place."""
+    grid, block, *rest = sizes
     size = get_integer(rest[0]) if rest and rest[0] is not None else None
     record = KernelLaunchRecord(
         target.functions[0].name,
         _list_template_arguments(ev, target, arguments),
         _find_block(_list_items(ev, node, block)),
         size.known if size is not None else None,
-        node.launch[min(2, len(node.launch) - 1)].span,
+        at,
         node.span,
         _keep_integers(_list_items(ev, node, grid)),
         _keep_integers([argument.value for argument in arguments]),

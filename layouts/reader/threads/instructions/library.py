@@ -101,6 +101,13 @@ def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     return value if isinstance(value, ThreadNumber) else None
 
 
+def _call_store(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Store a value with a cache operator: what *pointer = value stores."""
+    pointer, value = node.arguments[:2]
+    target = tree.Unary(op="*", value=pointer, span=pointer.span)
+    run.evaluate(tree.Assignment(target=target, op="", value=value, span=node.span), scope)
+
+
 def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return the minimum or the maximum of two numbers."""
     if len(node.arguments) != 2:
@@ -312,6 +319,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (re.compile("__byte_perm"), 3, _permute_bytes),
     (re.compile("move|forward|__float_to_tf32"), 1, _pass_value),
     (_LOAD, 0, _call_load),
+    (re.compile("__st(?:cs|cg|wt|wb)"), 2, _call_store),
     (_TO_TWO, 0, _convert_bits),
     (_TO_BOTH, 1, _spread_half),
     (_TO_ONE, 1, _get_half),
