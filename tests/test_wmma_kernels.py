@@ -36,7 +36,7 @@ KINDS: dict[str, tuple[tuple[str, str], ...] | None] = {
     "half": (),
     "tf32": None,
     "in shared memory first": ((STORE, STAGED),),
-    "scaled": ((STORE, f"  for (auto& f : acc[0]) {EACH.format('f')}M * f.x[e];\n{STORE}"),),
+    "scaled": ((STORE, f"  for (auto& row : acc) for (auto& f : row) {EACH.format('f')}M * f.x[e];\n{STORE}"),),
     "zeros one by one": (("wmma::fill_fragment(acc[i / 2][i % 2], 0.0f);", f"{EACH.format('acc[i / 2][i % 2]')}0;"),),
     "clamped": ((STORE, f"  for (auto& f : acc[1]) {EACH.format('f')}fmaxf(f.x[e], 0.0f);\n{STORE}"),),
 }
