@@ -429,6 +429,7 @@ def test_a_launch_gives_the_threads(launch: str) -> None:
         ("auto block = cooperative_groups::this_thread_block();", "cg::sync(block);"),
         ("", "cg::this_thread_block().sync();"),
     ],
+    sample=1,
 )
 def test_blocks_of_cooperative_groups_are_followed(declared: str, sync: str) -> None:
     tile = "auto part = cg::tiled_partition<32>(cg::this_thread_block());"
@@ -446,7 +447,9 @@ def test_blocks_of_cooperative_groups_are_followed(declared: str, sync: str) -> 
     assert [finding.code for finding in wrong.findings] == ["refill_early"]
 
 
-@for_each("declared", ["const dim3 at = blockIdx, in = threadIdx;", "auto at = blockIdx; uint3 in = threadIdx;"])
+@for_each(
+    "declared", ["const dim3 at = blockIdx, in = threadIdx;", "auto at = blockIdx; uint3 in = threadIdx;"], sample=1
+)
 def test_copies_of_indices_have_their_numbers(declared: str) -> None:
     text = plant(
         ("int tid = threadIdx.x,", f"{declared} int tid = in.x,"),
