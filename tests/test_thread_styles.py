@@ -447,6 +447,15 @@ def test_blocks_of_cooperative_groups_are_followed(declared: str, sync: str) -> 
     assert [finding.code for finding in wrong.findings] == ["refill_early"]
 
 
+def test_a_tile_of_the_whole_block_is_a_barrier_and_one_of_a_warp_is_none() -> None:
+    group = "cooperative_groups::tiled_partition<{}>(cooperative_groups::this_thread_block()).sync();"
+    found = {
+        size: [finding.code for finding in check_text(PADDED.replace("__syncthreads();", group.format(size))).findings]
+        for size in (32, 64, 128)
+    }
+    assert found == {32: ["barrier_missing"], 64: [], 128: []}  # two warps: not followed
+
+
 @for_each(
     "declared", ["const dim3 at = blockIdx, in = threadIdx;", "auto at = blockIdx; uint3 in = threadIdx;"], sample=1
 )

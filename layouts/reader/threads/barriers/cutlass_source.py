@@ -68,7 +68,11 @@ struct thread_block {
 inline thread_block this_thread_block() { thread_block block_; return block_; }
 template <unsigned Size_>
 struct thread_block_tile {
-  void sync() { __syncwarp(); }
+  void sync() {
+    if (Size_ <= 32) __syncwarp();
+    else if (Size_ == this_thread_block().size()) __syncthreads();
+    else lanescope_synchronize_part();
+  }
   unsigned thread_rank() { return this_thread_block().thread_rank() % Size_; }
   unsigned meta_group_rank() { return this_thread_block().thread_rank() / Size_; }
   unsigned meta_group_size() { return this_thread_block().size() / Size_; }
