@@ -22,7 +22,7 @@ _ATOM = re.compile(r"(?:\w+::)*\b(?:MMA|Copy)_(?:Atom|Traits)\s*<\s*(?:\w+::)*(S
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[(\d{1,3})\]")  # fragment.x[5]
 _SASS = re.compile(
     r"(?:/\*\w+\*/\s*)?(?:@!?U?P\w+\s+)?\b(?P<opcode>[DHIQOB]MMA[.\w]*)\s+R(?P<d>\d+)[.\w]*,\s*R(?P<a>\d+)[.\w]*,"
-    r"\s*R(?P<b>\d+)[.\w]*,\s*(?:R(?P<c>\d+)|RZ)\b(?:,\s*!?U?[RP]\w+)*\s*;?"
+    r"\s*R(?P<b>\d+)[.\w]*,\s*(?:R(?P<c>\d+)|RZ)\b(?:,\s*!?U?[RP]\w+)*(?:\s*;)?"
 )
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")

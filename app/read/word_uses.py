@@ -27,6 +27,7 @@ _OPERAND = re.compile(r"\boperand\s+([abAB])\b|(?<![\w.])([AB])(?![\w.])")
 _LABEL = re.compile(r"desc(?:riptor)?_?[ab]", re.I)
 _BETWEEN = re.compile(r"\b(?:for|of|in|with)\b|,", re.I)
 _TYPES_OF_MN = {"f16", "bf16"}  # of wgmma: PTX ISA 9.1, 9.7.15.5.1.2
+_KIND = re.compile(r"\s*(?:wgmma|tcgen05|umma|i?desc|descriptor)\s*", re.I)  # says no more than what the word is
 _MAJOR = re.compile(r"\b(k|mn)[ -]?major\b", re.I)
 
 
@@ -55,7 +56,7 @@ def find_meaning(text: str) -> Meaning | None:
 
 def _list_descriptors(match: re.Match[str] | None) -> list[TextMeaning]:
     """Return the meanings of a word as a descriptor, [] if the words beside it have another one."""
-    if match is None or re.search(r"\b0x|=", match["use"]):
+    if match is None or re.search(r"\b0x|=", match["use"]) or _KIND.fullmatch(match["use"]):
         return []
     return [meaning for meaning in reader.recognise_text(match["word"]).found if meaning.kind == "descriptor"]
 
