@@ -199,7 +199,7 @@ def test_any_code_is_read_or_refused(text: str) -> None:
     [
         ("LBO 16, SBO 1024, 128B swizzle, K-major, bf16", [0x4000004000010000]),
         ("leading dimension byte offset 128, stride dimension byte offset 256, no swizzle", [0x0000001000080000]),
-        ("LBO=1 SBO=64 swizzle 128B", [0x4000004000010000]),  # 1 is no multiple of 16
+        ("LBO=1 SBO=64 swizzle 128B", [0x4000004000010000]),  # 1 is not a multiple of 16
         ("SBO 64, 128B swizzle", [0x4000004000000000, 0x4000000400000000]),  # 8 rows of 128 bytes take 1,024
         ("tcgen05 LBO 16 SBO 1024 swizzle 128B start 0x400", [0x4000404000010040]),
     ],

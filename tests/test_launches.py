@@ -118,6 +118,16 @@ def test_an_argument_that_is_a_literal_is_the_value(launch: str) -> None:
     assert (half.steps, half.findings, half.open) == (4, (), ())
 
 
+@for_each(("rest", "size"), [("", None), (", 4096, 0", 4096)])
+def test_a_launch_by_address_has_its_sizes_and_numbers(rest: str, size: int | None) -> None:
+    host = "void run(float* out) { int steps = 4; void* list[] = {&out, &steps};"
+    code = evaluate_text(f"{MAPS}{PLAIN}{host} cudaLaunchKernel((void*)gemm, dim3(2, 3), dim3(128), list{rest}); }}")
+    assert code is not None
+    (launch,) = code.launches
+    assert (launch.name, launch.block, launch.size) == ("gemm", (128,), size)
+    assert [str(number) for number in launch.grid] == ["2", "3"] and str(launch.arguments[1]) == "4"
+
+
 def test_what_nothing_launches_stays_open() -> None:
     report = check_text(MAPS + TEMPLATE)
     assert not report.findings and not report.steps

@@ -27,7 +27,7 @@ B_TAIL = ", ".join(B_WORDS), f"{DEPTH[:14]} < K ? {B_WORDS[0]} : 0, {DEPTH[:14]}
     ],
 )
 def test_bounds_hold_with_other_sizes(changes: tuple[tuple[str, str], ...], codes: list[str], why: str) -> None:
-    """M is larger than N in another run, and K is no multiple of the slices."""
+    """M is larger than N in another run, and K is not a multiple of the slices."""
     report = check_whole(plant(*changes, text=KERNEL + LAUNCH))
     assert [one.code for one in report.findings] == codes
     assert [why in one.message for one in report.open if one.of_result] == [True] * bool(why)

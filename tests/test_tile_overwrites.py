@@ -1,5 +1,5 @@
-"""When a tile may be overwritten: by D once every warpgroup has read it and no further copy can come; by a TMA copy or
-the next D once threads and bulk copies have read what it held.
+"""When a tile may be overwritten: by D once every warpgroup has read it and no copy fills it again; by a TMA copy or by
+the next D once threads and bulk copies have read the old contents.
 """
 
 from __future__ import annotations

@@ -111,6 +111,14 @@ def test_stages_begin_where_tma_may_store_and_the_swizzle_repeats(stride: int, v
     assert [one.verdict for one in aside.operands] == ["match", "mismatch"]
 
 
+@for_each("offset", ["Config::A", "A_BYTES", "sizeA"])
+def test_an_offset_that_is_named_for_a_is_not_its_buffer(offset: str) -> None:
+    constants = "struct Config { static constexpr int A = 8192; }; constexpr int A_BYTES = 8192, sizeA = 8192;\n"
+    descriptors = f'"l"(make(smem + k * 32)), "l"(make(smem + {offset} + k * 32))'
+    text = constants + replace_all(("sA", "smem"), ("sB", f"smem + {offset}"), ('"l"(da), "l"(db)', descriptors))
+    assert all(operand.verdict != "mismatch" for operand in build_workbench(text).operands)
+
+
 def test_exchanged_operands_are_followed_to_their_buffers() -> None:
     """By the address, by the descriptor's variable where the address names none, in asm and in a call."""
     call = ('  asm volatile("wgmma', '  wgmma(acc, db, da); // asm volatile("wgmma')

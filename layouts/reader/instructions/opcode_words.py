@@ -11,7 +11,6 @@ from lanescope.ptx.table.async_syntax import FORMS
 from lanescope.ptx.table.opcodes import SECOND_WORDS
 from lanescope.reader.instructions.misspelt_opcodes import is_modifier
 
-_FAMILIES = ("cp", "mbarrier", "tcgen05", "wgmma", "setmaxnreg", "griddepcontrol")
 _SCOPES = ("cta", "cluster")  # ptxas ignores them in copies
 GATHERED = 5  # coordinates of tile::gather4 and tile::scatter4: a column and four rows
 _TENSOR = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\.(?P<rank>[1-5])d(?![\w:])")
@@ -50,7 +49,8 @@ def explain_second_word(opcode: str) -> str:
     """
     first, _, rest = opcode.partition(".")
     second = rest.partition(".")[0]
-    if first not in _FAMILIES or not second or second in SECOND_WORDS[first]:
+    families = {head.partition(".")[0] for head in _list_forms()}
+    if first not in families or not second or second in SECOND_WORDS[first]:
         return ""
     return f"PTX has no '{first}.{second}': {first} has {join_words(list(SECOND_WORDS[first]))}."
 

@@ -44,7 +44,7 @@ _FORWARDING = {
     "launch_kernel_on_cluster": (1, 2),
 }  # index of the kernel and of its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
-_BY_SIZES = dict.fromkeys(("cudaLaunchKernel", "cudaLaunchCooperativeKernel"), (1, 2, 4))  # grid, block and bytes
+_WITH_SIZES = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel")  # kernel, grid, block, arguments, bytes, stream
 OPEN = "lanescope_open"  # a template argument that is not known
 MOST_LAUNCHES = 200
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
@@ -69,9 +69,9 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
     if arguments is None:
         note_instance(ev, kernel)
     elif not is_launched_again(ev, kernel, arguments):
-        if call.name in _BY_SIZES and len(call.arguments) > max(_BY_SIZES[call.name]):
-            sizes = [call.arguments[n].value for n in _BY_SIZES[call.name]]
-            _record_launch(ev, call.node, kernel, arguments, sizes, call.node.arguments[_BY_SIZES[call.name][2]].span)
+        if call.name in _WITH_SIZES:
+            sizes = [size.value for size in (*call.arguments[1:3], *call.arguments[4:5])]
+            _record_launch(ev, call.node, kernel, arguments, sizes, call.node.arguments[:5][-1].span)
         with leave_loops(ev):
             ev.call_function(kernel, arguments, {}, call.node.span, None)
 
