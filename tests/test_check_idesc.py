@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import list_findings
+from tests.checked import check_text, list_findings
 from tests.test_check_tcgen05 import KERNEL, RIGHT
 
 ALLOC = r"""  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;"
@@ -91,6 +91,13 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
     assert old in text
     found = list_findings(text.replace(old, new, 1))
     assert any(one == code and line in at for one, at in found), found
+
+
+@for_each("sizes", ["_24, _32, _16", "_32, _24, _16"])
+def test_the_mode_that_the_atoms_do_not_divide_is_named(sizes: str) -> None:
+    text = TILED.replace("_32, _32, _16", sizes)
+    [found] = check_text(text).findings
+    assert text[slice(*found.span)] == "_24"
 
 
 def test_a_tensor_map_may_carry_the_bits_of_the_other_type_if_code_names_it() -> None:

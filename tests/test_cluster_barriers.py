@@ -10,8 +10,10 @@ import pytest
 
 from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
 from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes, BoxCopy, join_bytes
-from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation
+from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Outcome, PhaseBarrier, Simulation
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.barriers.clusters import EVERYONE, RANK_BIT, ClusterPlace, list_targets, map_address
+from lanescope.workbench.barriers.cluster_mistakes import find_refill
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.test_barrier_protocol import RELEASE, RIGHT as RING, find_lines
@@ -63,6 +65,7 @@ WAIT = "wait(&s.empty[q], phase ^ 1);"
 MISTAKES = [
     ("&s.empty[i], 4)", "&s.empty[i], 2)", "mbarrier_count", "empty[i], 2"),  # of the own block only
     (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], 0"), "mbarrier_other", "arrive_at("),
+    ("q], threadIdx.x % 128", "q], rank", "mbarrier_refilled", "arrive_at("),  # of the own block, twice
     ("  meet();  // begin\n", "  __syncthreads();  // begin\n", "mbarrier_unsynchronized", "// begin"),
     ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # the cluster has blocks 0 and 1
 ]
@@ -168,6 +171,31 @@ def test_the_barrier_of_a_cluster_waits_for_the_threads_of_all_blocks() -> None:
     for second, ends in ((("pass", "join"), True), (("join",), False)):
         outcomes = [Simulation([make(0, "pass", "join"), make(1, *second)]).run(one) for one in SCHEDULES]
         assert [not outcome.blocked for outcome in outcomes] == [ends] * 3
+
+
+@for_each(
+    ("completed", "event", "found"),
+    [
+        (1, 1, (2, 3)),  # the arrival on the mbarrier of the first wait
+        (1, 3, (4, 5)),  # … of the second
+        (0, 1, None),  # the reader has waited for every phase that has completed: others read the rest
+    ],
+)
+def test_a_refilled_stage_is_blamed_on_the_arrival_before_the_copy(
+    completed: int, event: int, found: tuple[int, int] | None
+) -> None:
+    """A thread waits for each of two stages before it copies to them; another one, of another block, releases both."""
+    kinds = (("wait", 8), ("copy", 24), ("wait", 16), ("copy", 32), ("arrive", 8), ("arrive", 16))
+    steps = [AgentStep(n, kind, place, 0) for n, (kind, place) in enumerate(kinds)]
+    calls = [(9, 9), (9, 9), (9, 9), (9, 9), (2, 3), (4, 5)]
+    lanes = np.arange(32)
+    events = [
+        BarrierEvent(step.kind, lanes == 0, 0 * lanes + step.place, 0 * lanes, call, call)
+        for step, call in zip(steps, calls, strict=True)
+    ]
+    outcome = Outcome(refilled=(0, steps[event], 1), barriers={steps[event].place: PhaseBarrier(1, 1, completed)})
+    mistake = find_refill([outcome], [Agent(0, 1, tuple(steps[:4])), Agent(1, 1, tuple(steps[4:]), 1)], events, "k")
+    assert (mistake and mistake.span) == found
 
 
 def test_a_phase_ends_only_with_the_bytes_of_all_blocks() -> None:

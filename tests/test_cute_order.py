@@ -64,6 +64,27 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, part: str
     assert list_findings(wrong) == [(code, find_line(wrong, part))]
 
 
+WAIT = "    warpgroup_wait<0>();\n  }\n"
+
+
+@for_each(
+    ("waits", "code", "part"),
+    [
+        (
+            "    warpgroup_wait<2>();\n  }\n  warpgroup_wait<1>();\n",
+            "wgmma_wait_short",
+            "  warpgroup_wait<1>",
+        ),  # the last
+        ("  }\n", "wgmma_wait_missing", "copy(sum, c)"),
+    ],
+)
+def test_the_last_wait_after_a_product_is_too_short(waits: str, code: str, part: str) -> None:
+    """One before the products, which waits for none of them, is no wait for them."""
+    head = HOPPER.replace("  for (int tile", "  warpgroup_wait<0>();\n  for (int tile")
+    wrong = head.replace(WAIT, waits)
+    assert wrong != head and list_findings(wrong) == [(code, find_line(wrong, part))]
+
+
 @for_each(
     ("old", "new"),
     [

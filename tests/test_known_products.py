@@ -375,6 +375,21 @@ def test_tiles_of_threads_give_the_product(text: str) -> None:
     assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm"})
 
 
+def test_each_warpgroup_stores_its_own_rows() -> None:
+    """Both issue the same wgmma: the elements of D that one stores are not those of the other."""
+    pair = plant(
+        ("__launch_bounds__(128)", "__launch_bounds__(256)"),
+        ("sA[64 * 64];", "sA[128 * 64];"),
+        ("i < 64 * 8; i += 128", "i < 128 * 8; i += 256"),
+        ("      *(uint4*)&sB", "      if (i < 64 * 8) *(uint4*)&sB"),
+        ("make_desc(sA", "make_desc(sA + threadIdx.x / 128 * 64 * 64"),
+        ("A[(blockIdx.x * 64", "A[(blockIdx.x * 128"),
+        ("C + (blockIdx.x * 64", "C + (blockIdx.x * 128"),
+        text=GROUPS,
+    )
+    assert judge_known_products(pair, {}, (), {"gemm"}) == ([], [], {"gemm"})
+
+
 HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}); }}\n"
 
 

@@ -36,6 +36,20 @@ def test_a_planted_mistake_stands_at_its_line(text: str, old: str, new: str, cod
     assert all(at.startswith(line) for _, at in found)
 
 
+@for_each(
+    ("waits", "code", "line"),
+    [
+        ("warpgroup_wait<2>();\n    warpgroup_wait<1>();", "wgmma_wait_short", "warpgroup_wait<1>();"),
+        ("", "wgmma_wait_missing", "__syncthreads();"),
+    ],
+)
+def test_the_last_wait_after_a_product_is_too_short(waits: str, code: str, line: str) -> None:
+    """One before the products waits for none of them."""
+    text = plant(("float d[64] = {};", "float d[64] = {};\n  warpgroup_wait<0>();"))
+    ((found, at),) = list_findings(plant(("    warpgroup_wait<0>();\n    ", f"    {waits}\n    "), text=text))
+    assert (found, at) == (code, line)
+
+
 def test_exchanged_descriptors_of_tiles_that_do_not_fit_are_found() -> None:
     a, b = "make_smem_desc(sA + slot * BM * BK + k * 16)", "make_smem_desc(sB + slot * BN * BK + k * 16)"
     assert [code for code, _ in list_findings(plant((f"{a}, {b}", f"{b}, {a}")))] == ["operands_exchanged"]

@@ -143,6 +143,18 @@ def test_a_mistake_in_a_kernel_is_found_once_at_its_line(right: str, planted: st
     assert found == code and at.startswith(line), (found, at)
 
 
+@for_each(
+    ("lanes", "codes"),
+    [("warp * 32", []), ("warp * 32 + 16", []), ("warp * 32 + 17", ["tmem_lanes"])],
+)
+def test_a_load_of_16_lanes_may_take_either_half_of_a_quarter(lanes: str, codes: list[str]) -> None:
+    """PTX ISA 9.1, 9.7.16.8.1: shapes 16x64b, 16x128b and 16x256b have 16 lanes."""
+    half = GEMM.replace("ld.sync.aligned.32x32b.x2", "ld.sync.aligned.16x64b.x1").replace("warp * 32", f"({lanes})")
+    half = half.replace('.b32 {%0, %1}, [%2];" : "=f"(r[0]), "=f"(r[1])', '.b32 {%0}, [%1];" : "=f"(r[0])')
+    assert half.count("16x64b.x1.b32 {%0}") == 1
+    assert [code for code, _ in list_findings(half)] == codes
+
+
 def test_all_threads_run_a_kernel_that_is_launched_and_does_not_leave() -> None:
     """Neither an error of the host before the launch, nor a condition that all threads share, leaves some out."""
     host = """int main() {

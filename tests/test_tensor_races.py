@@ -72,6 +72,20 @@ def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     assert (found, at.startswith(line)) == (code, True), at
 
 
+COPY_A, COPY_B = "copy(d + 32 + 4 * k, ", "copy(d + 48 + 4 * k, "
+
+
+@for_each(
+    ("old", "new", "codes"),
+    [
+        (COPY_B, COPY_B.replace("48", "32"), ["tmem_overlap"]),  # over those of A
+        ("d + 32 + 4 * k, d + 48 + 4 * k);", "d + 32 + 4 * k, d + 48 + 4 * k);\n        " + COPY_A + "64);", []),
+    ],
+)
+def test_scale_factors_are_not_overwritten_before_a_product_reads_them(old: str, new: str, codes: list[str]) -> None:
+    assert [code for code, _ in find_lines(plant((old, new), text=SCALED))] == codes
+
+
 def test_an_arrival_before_the_loads_is_found() -> None:
     early = plant(
         (ARRIVE, ""),
