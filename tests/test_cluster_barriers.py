@@ -176,9 +176,9 @@ def test_the_barrier_of_a_cluster_waits_for_the_threads_of_all_blocks() -> None:
 @for_each(
     ("completed", "event", "found"),
     [
-        (1, 1, (2, 3)),  # the arrival on the mbarrier of the first wait
-        (1, 3, (4, 5)),  # … of the second
-        (0, 1, None),  # the reader has waited for every phase that has completed: others read the rest
+        (0, 1, (2, 3)),  # the arrival on the mbarrier of the first wait
+        (0, 3, (4, 5)),  # … of the second
+        (1, 1, None),  # the reader does not wait for a phase that has completed: others read it
     ],
 )
 def test_a_refilled_stage_is_blamed_on_the_arrival_before_the_copy(

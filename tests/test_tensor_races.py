@@ -79,6 +79,7 @@ COPY_A, COPY_B = "copy(d + 32 + 4 * k, ", "copy(d + 48 + 4 * k, "
     ("old", "new", "codes"),
     [
         (COPY_B, COPY_B.replace("48", "32"), ["tmem_overlap"]),  # over those of A
+        (COPY_B, COPY_B.replace("48", "(k ? 32 : 48)"), ["tmem_overlap"]),  # after a product has read others
         ("d + 32 + 4 * k, d + 48 + 4 * k);", "d + 32 + 4 * k, d + 48 + 4 * k);\n        " + COPY_A + "64);", []),
     ],
 )
