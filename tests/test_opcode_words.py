@@ -7,7 +7,12 @@ from itertools import product
 import pytest
 
 from lanescope.app.read import text_meanings
-from lanescope.reader.instructions.opcode_words import explain_coordinates, explain_words
+from lanescope.reader.instructions.opcode_words import (
+    explain_coordinates,
+    explain_order,
+    explain_second_word,
+    explain_words,
+)
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.ptxas import assembler
@@ -47,6 +52,86 @@ def test_ptxas_refuses_an_opcode_whose_words_are_refused(line: str) -> None:
     assert len(refused) > len(changed) // 2
     taken = assembler.find_accepted([assembler.Line(opcode, operands) for opcode in refused], "sm_100a", "9.0")
     assert [refused[n] for n in taken] == []
+
+
+@for_each(
+    "opcode",
+    [  # of those that ptxas 13.5 takes
+        "mma.row.sync.aligned.m8n8k4.col.rn.f64.f64.f64.f64",
+        "mma.sync.aligned.m8n8k128.xor.row.col.s32.b1.b1.popc.s32",
+        "wgmma.mma_async.sp.aligned.m64n8k32.f16.sync.f16.f16",
+        "wgmma.mma_async.sync.sp.aligned.m64n8k32.f16.f16.f16",
+        "ldmatrix.sync.aligned.b8x16.m8n16.x1.b6x16_p32.shared",
+        "tcgen05.ld.red.f32.sync.aligned.32x32b.x2.min",
+        "tcgen05.mma.kind::f16.sp.cta_group::1",
+        "cp.async.shared.L2::128B.ca.global",
+        "mbarrier.arrive.expect_tx.b64.cta.release.shared::cta",
+    ],
+)
+def test_ptxas_takes_most_words_of_an_opcode_in_any_order(opcode: str) -> None:
+    assert explain_order(opcode) == ""
+
+
+@for_each(
+    ("opcode", "ordered"),
+    [  # of those that ptxas 13.5 refuses
+        (
+            "mma.sync.aligned.m8n8k128.popc.row.col.s32.b1.b1.s32.xor",
+            "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+        ),
+        ("wgmma.sync.mma_async.aligned.m64n8k16.f16.f16.f16", "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16"),
+        ("wmma.load.sync.a.aligned.row.m8n8k128.b1", "wmma.load.a.sync.aligned.row.m8n8k128.b1"),
+        (
+            "ldmatrix.sync.aligned.m8n16.x1.shared.b6x16_p32.b8x16",
+            "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32",
+        ),
+        ("tcgen05.ld.sync.red.aligned.32x32b.x2.min.f32", "tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32"),
+        ("tcgen05.mma.cta_group::1.kind::f16.ws", "tcgen05.mma.ws.cta_group::1.kind::f16"),
+        ("cp.async.cg.global.shared", "cp.async.cg.shared.global"),
+        (
+            "cp.async.tensor.bulk.2d.global.shared::cta.bulk_group",
+            "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group",
+        ),
+        (
+            "mbarrier.try_wait.acquire.cta.parity.shared::cta.b64",
+            "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64",
+        ),
+    ],
+)
+def test_an_opcode_whose_words_ptxas_refuses_in_their_order_is_not_read(opcode: str, ordered: str) -> None:
+    told = text_meanings.read_text(opcode)
+    assert told.kind == "unknown"
+    assert told.notices == (f"PTX has no '{opcode}': its words have another order. Nearest: {ordered}.",)
+
+
+MATRIX_LINES = (
+    ("sm_90a", "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {r0, r1}, {r2}, {r3}, {r4, r5}"),
+    ("sm_90a", "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {r0, r1}, {r2, r3}, {r4, r5}, {r6, r7}, r8, 0"),
+    ("sm_90a", "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {r0}, [r9]"),
+    ("sm_100a", "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {r0}, [r9]"),
+    ("sm_103a", "tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {f0, f1}, f2, [r9]"),
+    ("sm_100a", "tcgen05.cp.cta_group::1.64x128b.warpx2::02_13.b8x16.b6x16_p32 [r9], q1"),
+)
+
+
+@PTXAS
+@pytest.mark.thorough
+@for_each(("target", "line"), [*MATRIX_LINES, *(("sm_100a", line) for line in LINES)])
+def test_the_words_of_an_opcode_are_read_in_the_orders_that_ptxas_takes(target: str, line: str) -> None:
+    """Every word at every other place."""
+    opcode, operands = line.split(" ", 1)
+    first, *words = opcode.split(".")
+    moved = {
+        ".".join((first, *rest[:to], word, *rest[to:]))
+        for n, word in enumerate(words)
+        for rest in [words[:n] + words[n + 1 :]]
+        for to in range(len(words))
+    }
+    orders = sorted(moved)
+    taken = assembler.find_accepted([assembler.Line(order, operands) for order in orders], target, "9.3")
+    assert opcode in {orders[n] for n in taken}
+    refused = {order for order in orders if explain_order(order) or explain_second_word(order)}
+    assert refused == {order for n, order in enumerate(orders) if n not in taken}
 
 
 @for_each(
@@ -90,7 +175,7 @@ def test_a_pasted_opcode_that_ptx_lacks_is_refused() -> None:
     assert told.title == "No such instruction" and "'.6d' is not allowed" in told.notices[0]
 
 
-@for_each("opcode", ["mbarrier.shared.inval.b64", "cp.commit_group", "tcgen05.wait::mma", "griddepcontrol.sync"])
+@for_each("opcode", ["mbarrier.shared.b64", "cp.commit_group", "tcgen05.wait::mma", "griddepcontrol.sync"])
 def test_the_words_of_a_family_are_listed(opcode: str) -> None:
     told = text_meanings.read_text(opcode)
     assert told.title == "No such instruction" and f"PTX has no '{'.'.join(opcode.split('.')[:2])}'" in told.notices[0]

@@ -14,7 +14,12 @@ from lanescope.names import forms
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader.grammars import pasted_text
 from lanescope.reader.instructions.misspelt_opcodes import explain_misspelling, is_opcode
-from lanescope.reader.instructions.opcode_words import explain_second_word, explain_words, find_extra_words
+from lanescope.reader.instructions.opcode_words import (
+    explain_order,
+    explain_second_word,
+    explain_words,
+    find_extra_words,
+)
 from lanescope.shared.banks import ACCESSES
 
 LONGEST = 4096  # characters of a text that are searched
@@ -74,7 +79,7 @@ def _explain_wrong(statement: re.Match[str]) -> str:
     A name without operands may be the beginning of an opcode: what it lacks is not an error.
     """
     opcode = statement["opcode"]
-    if reason := explain_second_word(opcode):
+    if reason := explain_order(opcode) or explain_second_word(opcode):
         return reason
     has_operands = statement.string[statement.end("opcode") :].lstrip(" \t").startswith(("[", "{", "%"))
     return explain_words(opcode) if has_operands or find_extra_words(opcode) else ""

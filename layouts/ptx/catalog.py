@@ -17,7 +17,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import refusals
 from lanescope.ptx.instruction import Family, Instruction
 from lanescope.ptx.refusals import shorten as shorten
-from lanescope.ptx.syntax import OpcodeSyntax
+from lanescope.ptx.syntax import PLACED_FREELY, OpcodeSyntax
 from lanescope.ptx.table import TABLES
 from lanescope.ptx.table.newer import find_newer_form
 from lanescope.ptx.targets import TARGETS as TARGETS
@@ -308,8 +308,10 @@ def _complete_syntax(syntax: OpcodeSyntax) -> OpcodeSyntax | None:
 
 
 def _is_extension(candidate: OpcodeSyntax, short: OpcodeSyntax) -> bool:
-    """Return whether a candidate has the shape and the types that a short name gives."""
-    return short.shape in ("", candidate.shape) and short.types in ((), candidate.types)
+    """Return whether a candidate has the shape and the types that a short name gives, and its words in order."""
+    in_order = tuple(word for word in candidate.in_order if word in short.in_order)
+    has_shape = short.shape in ("", candidate.shape)
+    return has_shape and short.types in ((), candidate.types) and in_order == short.in_order
 
 
 @lru_cache(maxsize=1)
@@ -323,11 +325,11 @@ def list_qualifiers() -> frozenset[str]:
 
 
 def _move_words_first(syntax: OpcodeSyntax) -> OpcodeSyntax:
-    """Move words of the opcode that stand among its qualifiers to the front.
+    """Move a mark of sparsity that stands among an opcode's qualifiers to the front.
 
     CUTLASS writes mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata…; ptxas takes both orders.
     """
-    late = [m for m in syntax.modifiers if m in OPCODE_WORDS and f"{syntax.opcode}.{m}" in OPCODES]
+    late = [m for m in syntax.modifiers if m in PLACED_FREELY and f"{syntax.opcode}.{m}" in OPCODES]
     rest = tuple(m for m in syntax.modifiers if m not in late)
     return replace(syntax, opcode=".".join((syntax.opcode, *late)), modifiers=rest) if len(late) == 1 else syntax
 

@@ -21,6 +21,10 @@ _SHAPES = tuple(
 )
 LAYOUTS = ("row", "col")
 SILENT = {"sync", "aligned"}
+# ptxas 13.5 takes the words of an opcode in any order except that of its layouts, of its types, and of these; the words
+# of a family's name come first, but for a mark of sparsity
+_IN_ORDER = frozenset("xor and or popc b8x16 b6x16_p32 b4x16_p64".split())
+PLACED_FREELY = frozenset(("sp", "sp::ordered_metadata"))
 STATE_SPACES = frozenset(
     "reg sreg const global local param param::entry param::func shared shared::cta shared::cluster tex".split()
 )
@@ -40,13 +44,14 @@ def parse_sizes(shape: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class OpcodeSyntax:
-    """The parts of a PTX opcode. The order of layouts and types matters; that of the other qualifiers does not."""
+    """The parts of a PTX opcode. Layouts, types and a few modifiers are in order; the others are not."""
 
     opcode: str
     shape: str
     layouts: tuple[str, ...]
     types: tuple[str, ...]
     modifiers: tuple[str, ...]
+    in_order: tuple[str, ...] = ()  # words among the types and modifiers whose order matters
 
     @classmethod
     def parse(cls, text: str, words: Collection[str]) -> OpcodeSyntax:
@@ -54,7 +59,7 @@ class OpcodeSyntax:
 
         Never raises: an unknown word is a modifier.
         """
-        tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
+        tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t]
         head = 1
         while head < len(tokens) and tokens[head] in words:
             head += 1
@@ -66,10 +71,11 @@ class OpcodeSyntax:
                 layouts.append(token)
             elif token in DTYPES:
                 types.append(token)
-            else:
+            elif token not in SILENT:
                 modifiers.append(token)
-        return cls(".".join(tokens[:head]), shape, tuple(layouts), tuple(types), tuple(modifiers))
+        in_order = tuple(token for token in tokens[head:] if token in _IN_ORDER)
+        return cls(".".join(tokens[:head]), shape, tuple(layouts), tuple(types), tuple(modifiers), in_order)
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (self.opcode, self.shape, self.layouts, self.types, frozenset(self.modifiers))
+        return (self.opcode, self.shape, self.layouts, self.types, frozenset(self.modifiers), self.in_order)

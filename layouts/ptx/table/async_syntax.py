@@ -2,7 +2,7 @@
 
 One line for each form: words in their order, {a|b} for one of several, [a|b] for one that may be left out; words that
 come together are joined by a dot. Source: PTX ISA 9.1, 9.7.9.25, 9.7.9.27, 9.7.13.15, 9.7.15.7 and 9.7.16; ptxas 13
-takes all of them, and some in another order, so that the order of words is not part of a form.
+takes all of them, and their words in another order, too, but for the state spaces; the name comes first.
 """
 
 from __future__ import annotations
@@ -40,12 +40,16 @@ mbarrier.init [shared|shared::cta] b64
 mbarrier.inval [shared|shared::cta] b64
 mbarrier.expect_tx [relaxed.cta|relaxed.cluster] [shared|shared::cta|shared::cluster] b64
 mbarrier.complete_tx [relaxed.cta|relaxed.cluster] [shared|shared::cta|shared::cluster] b64
-mbarrier.arrive [expect_tx] {_ARRIVE}
-mbarrier.arrive_drop [expect_tx] {_ARRIVE}
+mbarrier.arrive {_ARRIVE}
+mbarrier.arrive.expect_tx {_ARRIVE}
+mbarrier.arrive_drop {_ARRIVE}
+mbarrier.arrive_drop.expect_tx {_ARRIVE}
 mbarrier.arrive noComplete [release.cta] [shared|shared::cta] b64
 mbarrier.arrive_drop noComplete [release.cta] [shared|shared::cta] b64
-mbarrier.test_wait [parity] {_WAIT}
-mbarrier.try_wait [parity] {_WAIT}
+mbarrier.test_wait {_WAIT}
+mbarrier.test_wait.parity {_WAIT}
+mbarrier.try_wait {_WAIT}
+mbarrier.try_wait.parity {_WAIT}
 mbarrier.pending_count b64
 barrier.cluster.arrive [release|relaxed] [aligned]
 barrier.cluster.wait [acquire] [aligned]

@@ -1,12 +1,16 @@
-"""Explain which words an opcode of PTX has too many, and which it lacks: asynchronous copies, mbarriers, tcgen05."""
+"""Explain which words an opcode of PTX has too many or at a wrong place, and which it lacks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 from lanescope.inputs import join_words
+from lanescope.ptx.catalog import OPCODES, find_instruction, instructions
+from lanescope.ptx.syntax import STATE_SPACES
 from lanescope.ptx.table.async_syntax import FORMS
 from lanescope.ptx.table.opcodes import SECOND_WORDS
 from lanescope.reader.instructions.misspelt_opcodes import is_modifier
@@ -55,6 +59,65 @@ def explain_second_word(opcode: str) -> str:
     return f"PTX has no '{first}.{second}': {first} has {join_words(list(SECOND_WORDS[first]))}."
 
 
+def explain_order(opcode: str) -> str:
+    """Return which opcode has the words of one that ptxas refuses for their order; "" if it does not, or for others.
+
+    ptxas takes most modifiers in any order. The words of the instruction's name come first, and those of two state
+    spaces are the destination and the source.
+
+    >>> explain_order("wgmma.sync.aligned.mma_async.m64n8k16.f32.f16.f16")
+    "PTX has no 'wgmma.sync.aligned.mma_async.m64n8k16.f32.f16.f16': its words have another order. \
+Nearest: wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16."
+    >>> explain_order("cp.async.cg.global.shared")
+    "PTX has no 'cp.async.cg.global.shared': its words have another order. Nearest: cp.async.cg.shared.global."
+    """
+    words = opcode.split(".")
+    if words[0] not in _list_names():
+        return ""
+    ordered = _index_orders().get(tuple(sorted(words)), ())
+    fits = any(f"{opcode}.".startswith(f"{form.head}.") and _keep_spaces(words) == form.spaces for form in ordered)
+    if not ordered and find_instruction(opcode) is None:
+        ordered = _index_matrix_orders().get(tuple(sorted(words)), ())
+    if fits or not ordered:
+        return ""
+    return f"PTX has no '{opcode}': its words have another order. Nearest: {ordered[0].opcode}."
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderedForm:
+    """An opcode with its words in order: its name, and its state spaces."""
+
+    opcode: str
+    head: str
+    spaces: tuple[str, ...] = ()
+
+
+def _keep_spaces(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for word in words if word in STATE_SPACES)
+
+
+@lru_cache(maxsize=1)
+def _list_names() -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for name in (*OPCODES, *_list_forms()))
+
+
+@lru_cache(maxsize=1)
+def _index_orders() -> dict[tuple[str, ...], tuple[_OrderedForm, ...]]:
+    """Map the sorted words of every asynchronous copy, mbarrier and the like to the forms that have them."""
+    found: dict[tuple[str, ...], tuple[_OrderedForm, ...]] = {}
+    for head, words in _list_ordered_forms():
+        opcode = ".".join((head, *words))
+        key = tuple(sorted(opcode.split(".")))
+        found[key] = (*found.get(key, ()), _OrderedForm(opcode, head, _keep_spaces(words)))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _index_matrix_orders() -> dict[tuple[str, ...], tuple[_OrderedForm, ...]]:
+    """Map the sorted words of every matrix instruction to its opcode."""
+    return {tuple(sorted(i.ptx.split("."))): (_OrderedForm(i.ptx, i.ptx),) for i in reversed(instructions())}
+
+
 def find_extra_words(opcode: str) -> list[str]:
     """Return the words of an opcode that the nearest opcode of PTX does not have, or that are there twice."""
     given, nearest, forms = _compare_forms(opcode)
@@ -95,13 +158,19 @@ def _find_forms(opcode: str) -> tuple[str, frozenset[tuple[str, ...]]]:
 
 @lru_cache(maxsize=1)
 def _list_forms() -> dict[str, frozenset[tuple[str, ...]]]:
-    forms: dict[str, frozenset[tuple[str, ...]]] = {}
+    forms: dict[str, set[tuple[str, ...]]] = {}
+    for head, words in _list_ordered_forms():
+        forms.setdefault(head, set()).add(tuple(sorted(words)))
+    return {head: frozenset(written) for head, written in forms.items()}
+
+
+def _list_ordered_forms() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (first words, the other words in order) of each form of the table."""
     for line in FORMS.strip().splitlines():
         head, *_ = line.split()
         places = [_list_choices(match) for match in _GROUP.finditer(line[len(head) :])]
-        written = frozenset(tuple(sorted(word for part in words for word in part)) for words in product(*places))
-        forms[head] = forms.get(head, frozenset()) | written
-    return forms
+        for words in product(*places):
+            yield head, tuple(word for part in words for word in part)
 
 
 def _list_choices(match: re.Match[str]) -> list[tuple[str, ...]]:
