@@ -202,11 +202,21 @@ def test_any_code_is_read_or_refused(text: str) -> None:
         ("LBO=1 SBO=64 swizzle 128B", [0x4000004000010000]),  # 1 is not a multiple of 16
         ("SBO 64, 128B swizzle", [0x4000004000000000, 0x4000000400000000]),  # 8 rows of 128 bytes take 1,024
         ("tcgen05 LBO 16 SBO 1024 swizzle 128B start 0x400", [0x4000404000010040]),
+        ("LBO = 1 KB, SBO = 2KiB, swizzle 64B", [0x8000008000400000]),
+        ("lbo=1 sbo=64 layout_type=1 start_address=0x100", [0x4000004000010100]),  # all as the fields have them
+        ("umma desc: start 0x100, lbo 1, sbo 64, layout_type 2", [0x4000404000010100]),
+        ("desc = {start_address: 0x100, leading: 1, stride: 64, base_offset: 0, layout_type: 1}", [0x4000004000010100]),
     ],
 )
 def test_a_line_of_fields_is_the_word_that_has_them(text: str, words: list[int]) -> None:
     """By hand, PTX ISA 9.7.15.5.1.2.2 and table 41: LBO >> 4 at bit 16, SBO >> 4 at bit 32, the swizzle above."""
     assert [int(meaning.facts["word"], 0) for meaning in recognise_word(text)] == words
+
+
+def test_a_swizzle_code_that_the_format_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(LayoutError, match="code 6 is reserved in wgmma") as caught:
+        recognise_word("wgmma desc: lbo=1 sbo=64 layout_type=6")
+    assert caught.value.hint == "Allowed: 0 none, 1 128B, 2 64B, 3 32B."
 
 
 @for_each("text", ["what is SBO 1024 with 128B swizzle", "SBO = 1024", "LBO 16 and SBO 1024", "M 64, 128B swizzle"])

@@ -43,7 +43,7 @@ _ORED = re.compile(
     r"\s*(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16})\b"
 )
 _FIELD = re.compile(
-    r"(start_addr\w*|leading_(?:byte_)?off\w*|stride_(?:byte_)?off\w*|base_offset\w*|layout_type\w*)\s{0,8}"
+    r"(start_addr\w*|leading\w*|stride\w*|base_offset\w*|layout_type\w*)\s{0,8}"
     r"(?::|=(?![^,}\n]*;))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
 )
 _ASSIGNED_FIELD = re.compile(r"(?:start_addr|leading_|stride_|base_offset|layout_type)\w*\s{0,8}=[^=]")
@@ -105,7 +105,11 @@ def _add_fields(text: str, names: dict[int, str]) -> tuple[str, ...]:
     """Add the word of printed fields if no word is printed, or a notice if they differ from the printed word."""
     plain = blank_bit_field_types(text)
     block = {match[1][:5]: parse_number(match[2]) for match in _FIELD.finditer(plain)}
-    if len(block) < 3 or len(block) < len({match[0][:5] for match in _ASSIGNED_FIELD.finditer(plain)}):
+    if (
+        len(block) < 3
+        or "strid" not in block
+        or len(block) < len({match[0][:5] for match in _ASSIGNED_FIELD.finditer(plain)})
+    ):
         return ()
     built = sum(value << _FIELDS[name].low for name, value in block.items()) & WORD
     only = next(iter(names)) if len(names) == 1 else None

@@ -7,25 +7,29 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lanescope.blackwell.idesc import IdescWord
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, encode_descriptor
 from lanescope.ptx.dtypes import DTYPES
-from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, get_format_of_word
+from lanescope.ptx.table.descriptors import START, TCGEN05, WGMMA, get_format_of_word
 from lanescope.shared.tma import WIDTHS
 
 _LONGEST = 200  # characters of one line
 _NUMBER = (
-    r"(?:[ \t]*(?:[:=]|is|of)[ \t]*|[ \t]+)(?P<value>0[xX][0-9a-fA-F]{1,8}|\d{1,8})(?:[ \t]?B(?:ytes?)?\b)?(?![\w.*+/])"
+    r"(?:[ \t]*(?:[:=]|is|of)[ \t]*|[ \t]+)(?P<value>0[xX][0-9a-fA-F]{1,8}|\d{1,8})"
+    r"(?:[ \t]?(?P<kilo>[kK]i?)?[bB](?:ytes?)?\b)?(?![\w.*+/])"
 )
+_KILO = 1024
 _AMOUNTS = {
     "lbo_bytes": ("LBO", re.compile(rf"(?<![A-Za-z])(?:LBO|leading(?:[ _]\w+){{0,3}}?){_NUMBER}", re.I)),
     "sbo_bytes": ("SBO", re.compile(rf"(?<![A-Za-z])(?:SBO|stride(?:[ _]\w+){{0,3}}?){_NUMBER}", re.I)),
-    "start_address": ("start address", re.compile(rf"\bstart(?:[ _]addr(?:ess)?)?{_NUMBER}", re.I)),
-    "base_offset": ("base offset", re.compile(rf"\bbase[ _]offset{_NUMBER}", re.I)),
+    "start_address": ("start address", re.compile(rf"\b(?:start(?:[ _]addr(?:ess)?)?|addr(?:ess)?)_?{_NUMBER}", re.I)),
+    "base_offset": ("base offset", re.compile(rf"\bbase[ _]offset_?{_NUMBER}", re.I)),
 }
 _WIDTH = re.compile(
     r"\b(?P<width>32|64|128)[ -]?B(?:ytes?)?[ -]swizzle|\b(?:SW|SWIZZLE)_?(?P<short>32|64|128)B?\b"
     r"|swizzl(?:e|ed|ing)(?:[ _](?:mode|of|by))?[ \t]*[:= _]?[ \t]*(?P<of>32|64|128)[ -]?B"
-    r"|(?P<none>\b(?:no[ -]swizzle|unswizzled|swizzle[ :=_]+none))\b",
+    r"|(?P<none>\b(?:no[ -]swizzle|unswizzled|swizzle[ :=_]+none))\b"
+    r"|\blayout_type_?[ \t]*[:= \t][ \t]*(?:0x)?(?P<code>[0-7])\b",  # as the field has it
     re.I,
 )
 _BESIDE = re.compile(  # words of a line that states nothing but the fields of a descriptor
@@ -53,26 +57,32 @@ def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
     >>> [hex(word) for word, _ in encode_stated_fields("LBO 16, SBO 1024, 128B swizzle")]
     ['0x4000004000010000']
     """
-    found = _find_alone(text)
+    form = TCGEN05 if _OF_TCGEN05.search(text) else WGMMA
+    found = _find_alone(text, form)
     if found is None:
         return []
-    amounts, swizzle = found
-    form = TCGEN05 if _OF_TCGEN05.search(text) else WGMMA
+    amounts, swizzle, is_coded = found
     missing = [_AMOUNTS[name][0] for name in ("lbo_bytes", "sbo_bytes", "start_address") if name not in amounts]
     open_ = (f"Not in the text, and 0 here: {', '.join(missing)}.",) if missing else ()
-    in_bytes = {name: value * _UNIT if name in _STRIDES else value for name, value in amounts.items()}
+    is_start_coded = is_coded and amounts.get("start_address", 0) <= START.mask
+    fields = (*_STRIDES, "start_address") if is_start_coded else _STRIDES
+    in_bytes = {name: value * _UNIT if name in fields else value for name, value in amounts.items()}
     is_small = amounts.get("sbo_bytes", _LEAST_ROWS * WIDTHS[swizzle]) < _LEAST_ROWS * WIDTHS[swizzle]
     is_unit = any(amounts.get(name, 0) % _UNIT for name in _STRIDES)
     words = []
     if is_small or is_unit:
-        words.append((encode_descriptor(form, in_bytes, swizzle).word, (_SAYS_UNITS, *open_)))
+        says = _SAYS_UNITS.replace("LBO and SBO", "LBO, SBO and the start") if is_start_coded else _SAYS_UNITS
+        words.append((encode_descriptor(form, in_bytes, swizzle).word, (says, *open_)))
     if not is_unit:
         words.append((encode_descriptor(form, amounts, swizzle).word, (_SAYS_BYTES, *open_)))
     return words
 
 
-def _find_alone(text: str) -> tuple[dict[str, int], str] | None:
-    """Return the amounts and the swizzle of a line that states each once, and nothing else; None for any other text."""
+def _find_alone(text: str, form: DescriptorFormat) -> tuple[dict[str, int], str, bool] | None:
+    """Return the amounts and the swizzle of a line that states each once, and nothing else; None for any other text.
+
+    The third value is whether the swizzle is stated by its code, as the printed fields of a word have it.
+    """
     found = {amount: list(pattern.finditer(text)) for amount, (_, pattern) in _AMOUNTS.items()}
     widths = list(_WIDTH.finditer(text))
     is_once = len(widths) == 1 and max(map(len, found.values())) == 1
@@ -83,12 +93,21 @@ def _find_alone(text: str) -> tuple[dict[str, int], str] | None:
         rest = pattern.sub(" ", rest)
     if "\n" in text.strip() or _WORD.search(rest):
         return None
-    amounts = {amount: int(matches[0]["value"], 0) for amount, matches in found.items() if matches}
-    return amounts, _get_mode(widths[0])
+    amounts = {amount: _parse_amount(matches[0]) for amount, matches in found.items() if matches}
+    if code := widths[0]["code"]:
+        return amounts, form.get_mode(int(code)).name, True
+    return amounts, _get_mode(widths[0], form), False
 
 
-def _get_mode(match: re.Match[str]) -> str:
-    """Return the name of the swizzle that a line states."""
+def _parse_amount(match: re.Match[str]) -> int:
+    """Return a stated amount; KB and KiB are 1024 bytes."""
+    return int(match["value"], 0) * (_KILO if match["kilo"] else 1)
+
+
+def _get_mode(match: re.Match[str], form: DescriptorFormat) -> str:
+    """Return the name of the swizzle that a line states, "" for a code that the format does not have."""
+    if match["code"]:
+        return next((mode.name for mode, code in form.codes.items() if code == int(match["code"])), "")
     return "none" if match["none"] else f"{match['width'] or match['short'] or match['of']}B"
 
 
@@ -100,20 +119,21 @@ def compare_matrix_fields(text: str, word: int) -> tuple[str, ...]:
     """
     if len(text) > _LONGEST or "\n" in text.strip():
         return ()
-    facts = Descriptor(word, get_format_of_word(word)).facts
-    return tuple(_compare_amounts(text, facts))
+    form = get_format_of_word(word)
+    return tuple(_compare_amounts(text, Descriptor(word, form).facts, form))
 
 
-def _compare_amounts(text: str, facts: Mapping[str, Any]) -> Iterator[str]:
+def _compare_amounts(text: str, facts: Mapping[str, Any], form: DescriptorFormat) -> Iterator[str]:
     for amount, (title, pattern) in _AMOUNTS.items():
         has = facts.get(amount)
         for match in pattern.finditer(text) if isinstance(has, int) else ():
-            stated, show = int(match["value"], 0), _choose_form(match["value"])
+            stated, show = _parse_amount(match), _choose_form(match["value"])
             if isinstance(has, int) and stated not in (has, has >> 4):  # in bytes, or as the field has it
                 yield f"The text says {title} {show(stated)}, but the word has {title} {show(has)}."
     for match in _WIDTH.finditer(text):
-        if str(facts["swizzle"]).partition("_")[0] != _get_mode(match):
-            yield f"The text says swizzle {_get_mode(match)}, but the word has swizzle {facts['swizzle']}."
+        mode = _get_mode(match, form)
+        if str(facts["swizzle"]).partition("_")[0] != mode.partition("_")[0]:
+            yield f"The text says swizzle {mode or match['code']}, but the word has swizzle {facts['swizzle']}."
 
 
 def _choose_form(spelled: str) -> Callable[[int], str]:
