@@ -519,3 +519,25 @@ def test_descriptors_that_may_have_the_other_major_are_doubted() -> None:
     report = check_thread_tiles(plant(("1, 1, 1, 0, 0;", "1, 1, 1, 0, 1;"), text=GROUPS), {})
     assert (report.described, report.doubted) == (set(), {"gemm"})
     assert check_thread_tiles(GROUPS, {}).described == {"gemm"}
+
+
+# each block along z adds the sum over its part of K
+PARTS = plant(
+    ("int K)", "int K, int splits)"),
+    ("int k0 = 0; k0 < K;", "int k0 = blockIdx.z * (K / splits); k0 < (blockIdx.z + 1) * (K / splits);"),
+    ("c[e / 2 * 8 * N + n * 8 + e % 2] = acc[n][e]", "atomicAdd(&c[e / 2 * 8 * N + n * 8 + e % 2], acc[n][e])"),
+    text=TILED,
+)
+
+
+@for_each(
+    ("change", "why"),
+    [
+        (("float* C", "float* C"), ""),
+        (("(blockIdx.z + 1) * (K / splits)", "(blockIdx.z + 1) * (K / splits) - BK"), "not the sum over each"),
+    ],
+)
+def test_blocks_along_z_may_divide_a_k_of_any_length(change: tuple[str, str], why: str) -> None:
+    report = check_whole(plant(change, text=PARTS) + HOST.format("64, 32, 8", "2048, 4096, 8192, 8"))
+    assert not report.findings
+    assert [why in one.message for one in report.open] == [True] * bool(why)

@@ -99,6 +99,14 @@ def test_what_is_missing_is_found_where_it_belongs(text: str, old: str, new: str
     assert place.startswith(line)
 
 
+@for_each("turns", ["K / splits / BK", "(K / BK + splits - 1) / splits"])
+def test_an_argument_that_a_size_is_divided_by_counts_its_parts(turns: str) -> None:
+    text = plant(("int K)", "int K, int splits)"), ("t < K / BK", f"t < {turns}"), text=STAGED)
+    assert check_thread_order(text, {}).left == frozenset()
+    assert list_found(text) == []
+    assert list_found(text.replace("    COMMIT();  // each turn\n", ""))[0][0] == "copy_commit_missing"
+
+
 def test_a_condition_that_is_not_known_hides_nothing_that_is_certain() -> None:
     maybe = STAGED.replace("    __syncthreads();\n", "    if (C[0] > 0) __syncthreads();\n")
     assert list_found(maybe) == []  # it may be executed

@@ -287,7 +287,7 @@ class _Program:
         except CountFoundError:
             again = self._make_runner(runner.block, runner.kernel, runner.cluster)
             again.grid = runner.grid
-            again.turn_counts = TurnCounts(runner.turn_counts.names)
+            again.turn_counts = TurnCounts(runner.turn_counts.names, runner.turn_counts.divisors)
             return self._run_with_arguments(again, function, scope)
 
     def _bind_launcher(

@@ -154,8 +154,8 @@ def judge_known_products(
 @dataclass(frozen=True, slots=True)
 class _KnownRun:
     """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
-    a longer K; exact: whether other numbers of the launch may depend on them; alone: the block that is run, the first
-    or the last one; "" for several.
+    a longer K; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone: the
+    block that is run, the first or the last one; "" for several.
     """
 
     text: str
@@ -166,23 +166,26 @@ class _KnownRun:
     known: KnownMatrices = USUAL
     fitted: bool = False
     exact: bool = False
+    parts: int = 1
     alone: str = ""
 
     def fit_launch(self) -> _KnownRun:
         """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
-        no other number of the launch may depend on it.
+        no other number of the launch may depend on it, or only the number of blocks along z that divide it.
         """
-        sizes, _ = self._choose_sizes()
+        sizes, grid = self._choose_sizes()
         given = {shorten_name(name): value for name, value in sizes.items()}
         usual = {self.known.m, self.known.n, self.known.k}
         if sizes.are_named or not given.keys() >= set("mnk") or set(given.values()) == usual:  # or exchanged
             return self
         alone = len(sizes) == 3 and "blockIdx.z" not in self.body
-        depth = min(given["k"], self.known.k) if alone and not given["k"] % _UNIT else given["k"]
+        others = {value for name, value in sizes.items() if shorten_name(name) not in "mnk"}
+        parts = grid[2] if grid is not None and others == {grid[2]} else 1
+        free = (alone or parts > 1) and not given["k"] % (parts * _UNIT)
+        depth = min(given["k"], self.known.k * parts) if free else given["k"]
         alone &= not any(value % _UNIT for value in given.values())
-        return replace(
-            self, known=replace(self.known, m=given["m"], n=given["n"], k=depth), fitted=True, exact=not alone
-        )
+        known = replace(self.known, m=given["m"], n=given["n"], k=depth)
+        return replace(self, known=known, fitted=True, exact=not alone, parts=parts)
 
     def judge(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
@@ -190,7 +193,7 @@ class _KnownRun:
         """
         if exchange := find_half_exchange(self.text, self.function, self.recorded, self._choose_sizes()[0]):
             return OpenPart("its launch exchanges sizes, and not A and B with them", exchange), None
-        if self.exact and self.known.k > _LONGEST:
+        if self.exact and self.known.k > _LONGEST * self.parts:
             return OpenPart(f"a run with K = {self.known.k:,}, which its launch has, is too long"), None
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():

@@ -104,6 +104,8 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
 def _combine_values(run: KernelRunner, op: str, left: Any, right: Any) -> Any:
     """Apply a binary operator to pointers, to sums of products, to packed registers or to numbers."""
     if isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
+        if op == "/" and run.order is not None:
+            run.turn_counts.note_division(left, right)
         return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return move_pointer(op, left, right)

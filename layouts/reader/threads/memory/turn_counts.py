@@ -1,12 +1,14 @@
-"""Arguments of a kernel that count the turns of a loop, such as `kt < num_k_tiles`.
+"""Arguments of a kernel that count turns of a loop, as in `kt < num_k_tiles`, or parts, as in `K / splits`.
 
-A run with known sizes gives every argument the size of a matrix, which is far too many turns. An argument is taken for
-a count if a loop whose turns use mbarriers compares it with a variable that moves by at most MOST_STEP. The run then
-begins again, with a number of tiles for this argument.
+A run with known sizes gives every argument the size of a matrix, which is far too many turns, or leaves none. An
+argument is taken for a count of turns if a loop whose turns use mbarriers compares it with a variable that moves by at
+most MOST_STEP, and for one of parts if a size is divided by it. The run then begins again, with a number of tiles or of
+parts for this argument.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 TILE = 64  # elements along K that one turn stands for
 _COMPARED = frozenset("< <= > >= != + - &&".split())
 _SCALED = frozenset("* / % >> <<".split())
+PARTS = 2  # of a size that an argument divides
+_SIZE = re.compile(r"(?:^|[^a-z])(?:[mnk]|ld\w*)$|row|col|width|height|depth|stride|pitch|len|dim|size", re.I)
 MOST_STEP = 8  # of the variable: the blocks of a grid take turns
 
 
@@ -30,12 +34,13 @@ class CountFoundError(Exception):
 
 
 class TurnCounts:
-    """The arguments of one kernel. names: those that count turns; sizes: id of a number → the argument that it is the
-    value of, and the number; ends: what the loops of each warp with mbarriers end by.
+    """The arguments of one kernel. names: those that count turns; divisors: those that count parts; sizes: id of a
+    number → the argument that it is the value of, and the number; ends: what the loops of each warp with mbarriers end
+    by.
     """
 
-    def __init__(self, names: Collection[str] = ()) -> None:
-        self.names = frozenset(names)
+    def __init__(self, names: Collection[str] = (), divisors: Collection[str] = ()) -> None:
+        self.names, self.divisors = frozenset(names), frozenset(divisors)
         self.sizes: dict[int, tuple[str, ThreadNumber]] = {}
         self.ends: dict[int, set[str]] = {}
 
@@ -50,9 +55,16 @@ class TurnCounts:
 
     def make_argument(self, name: str, size: int, kind: tuple[int, bool]) -> ThreadNumber:
         """Return the value of an argument, as an object of its own: its id tells where it is used unchanged."""
-        value = make_number(size // TILE if name in self.names else size, kind)
+        value = make_number(PARTS if name in self.divisors else size // TILE if name in self.names else size, kind)
         self.sizes[id(value)] = name, value
         return value
+
+    def note_division(self, left: ThreadNumber, right: ThreadNumber) -> None:
+        """Note a division by a number. CountFoundError if that is an argument: it counts the parts of a size."""
+        name, _ = self.sizes.get(id(right), ("", None))
+        if name and left.known and name not in self.divisors and not _SIZE.search(name):
+            self.divisors |= {name}
+            raise CountFoundError
 
     def keep_argument(self, value: ThreadNumber, converted: ThreadNumber | None) -> ThreadNumber | None:
         """Return a converted number; if it was the value of an argument, it still counts as that."""
