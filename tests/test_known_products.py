@@ -541,3 +541,35 @@ def test_blocks_along_z_may_divide_a_k_of_any_length(change: tuple[str, str], wh
     report = check_whole(plant(change, text=PARTS) + HOST.format("64, 32, 8", "2048, 4096, 8192, 8"))
     assert not report.findings
     assert [why in one.message for one in report.open] == [True] * bool(why)
+
+
+TURNED = plant(
+    ("float* C", "half* C"),
+    (
+        "float* c = C + (blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN + lane % 4 * 2;",
+        "__shared__ half s[BN][BM + 8];",
+    ),
+    (
+        "c[e / 2 * 8 * N + n * 8 + e % 2] = acc",
+        "s[n * 8 + lane % 4 * 2 + e % 2][warp * 16 + lane / 4 + e / 2 * 8] = acc",
+    ),
+    (
+        "acc[n][e];\n}",
+        """acc[n][e];
+  __syncthreads();
+  for (int i = threadIdx.x; i < BN * BM / 8; i += 128)
+    *(uint4*)&C[(blockIdx.x * BN + i / (BM / 8)) * M + blockIdx.y * BM + i % (BM / 8) * 8] = *(uint4*)&s[i / (BM / 8)][i % (BM / 8) * 8];
+}""",
+    ),
+    text=TILED,
+)
+
+
+@for_each(
+    ("change", "why"),
+    [(("half* C", "half* C"), ""), (("i / (BM / 8)) * M", "i / (BM / 8)) * 4096"), "row and column")],
+)
+def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], why: str) -> None:
+    wrong, open_, _ = judge_known_products(plant(change, text=TURNED), {}, (), {"gemm"})
+    assert not wrong
+    assert [why in one.message for one in open_] == [True] * bool(why)

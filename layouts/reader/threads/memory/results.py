@@ -316,7 +316,8 @@ def has_two(run: KernelRunner, value: Any) -> bool:
     if not known.any():
         return False
     size = _measure_element(run.results[-int(value.record[known.argmax(), 0]) - 1])
-    return bool((value.byte[known, 2] // size != value.byte[known, 0] // size).any())
+    elements = value.record, value.thread, value.byte // size
+    return any(bool((each[known, 2] != each[known, 0]).any()) for each in elements)
 
 
 def _measure_element(result: ProductResult) -> int:
