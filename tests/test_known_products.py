@@ -557,8 +557,10 @@ TURNED = plant(
         "acc[n][e];\n}",
         """acc[n][e];
   __syncthreads();
-  for (int i = threadIdx.x; i < BN * BM / 8; i += 128)
-    *(uint4*)&C[(blockIdx.x * BN + i / (BM / 8)) * M + blockIdx.y * BM + i % (BM / 8) * 8] = *(uint4*)&s[i / (BM / 8)][i % (BM / 8) * 8];
+  for (int i = threadIdx.x; i < BN * BM / 8; i += 128) {
+    int row = i / (BM / 8), m = i % (BM / 8) * 8;
+    *(uint4*)&C[(blockIdx.x * BN + row) * M + blockIdx.y * BM + m] = *(uint4*)&s[row][m];
+  }
 }""",
     ),
     text=TILED,
@@ -567,7 +569,7 @@ TURNED = plant(
 
 @for_each(
     ("change", "why"),
-    [(("half* C", "half* C"), ""), (("i / (BM / 8)) * M", "i / (BM / 8)) * 4096"), "row and column")],
+    [(("half* C", "half* C"), ""), (("BN + row) * M", "BN + row) * 4096"), "row and column")],
 )
 def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], why: str) -> None:
     wrong, open_, _ = judge_known_products(plant(change, text=TURNED), {}, (), {"gemm"})
