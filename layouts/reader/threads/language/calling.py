@@ -108,12 +108,12 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def _construct(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Any:
-    """Return the value that a call of a type makes: a converted number, or an object, as far as barriers need it."""
+    """Return the value that a call of a type makes: a converted number, or an object."""
     if kind.scope is None:
         values = [run.evaluate(argument, scope) for argument in node.arguments]
         return cast_value(run, values[0], kind) if len(values) == 1 else None
-    follows = run.barriers is not None
-    return make_object(run, kind, node, scope) if follows else library.forget_arguments(run, node, scope)
+    made = make_object(run, kind, node, scope)
+    return library.forget_arguments(run, node, scope) if made is None and run.barriers is None else made
 
 
 def _call_undeclared(run: KernelRunner, name: tree.Name, node: tree.Call, scope: Scope) -> Any:
@@ -157,7 +157,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         return library_barriers.call_method(run, base, function.name, node, scope)
     chosen = _choose_method(run, objects.find_method(base, function.name), node, scope)
     if chosen is not None:
-        return call_function(run, chosen, node, (), scope, make_member_scope(base))
+        return call_function(run, chosen, node, function.templates or (), scope, make_member_scope(base))
     if not node.arguments and (size := find_size(run, base, function.name)) is not None:
         return size
     follow_call(run, function.name, node, scope)
@@ -175,9 +175,10 @@ def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, s
 
 def _choose_method(run: KernelRunner, found: FunctionSet | None, node: tree.Call, scope: Scope) -> tree.Function | None:
     """Return the method that a call runs; None if that is not certain, or it has no body, or calls nest too deep."""
-    chosen = choose_overload(run, found, node.arguments, scope) if found is not None else None
+    templates = (node.function.templates if isinstance(node.function, tree.Member) else None) or ()
+    chosen = choose_overload(run, found, node.arguments, scope, len(templates)) if found is not None else None
     if found is not None and chosen is not None:
-        chosen = choose_specialization(run, found, chosen, node, (), scope)
+        chosen = choose_specialization(run, found, chosen, node, templates, scope)
     return chosen if _can_run(chosen, run) else None
 
 

@@ -110,6 +110,8 @@ def _allocate_local(
     scope.names[declaration.name] = place
     if item_type.scope is not None and not dims and _start_object(run, place, declaration, value, scope):
         return
+    if item_type.scope is not None and dims and not valued:
+        _start_items(run, place, declaration, scope)
     if isinstance(initial, tree.ItemList) and (dims or (value is None and item_type.scope is None)):
         fill_list(run, place, initial, scope)
     elif valued and not dims:
@@ -125,6 +127,14 @@ def _start_object(run: KernelRunner, place: Pointer, declaration: tree.Declarati
     constructed = not copied and construct_object(run, place, declaration, scope)
     objects.note_object(run, place, scope, copied or constructed)
     return constructed
+
+
+def _start_items(run: KernelRunner, array: Pointer, declaration: tree.Declaration, scope: Scope) -> None:
+    """Construct the objects of an array by their default constructor and the initializers of their members."""
+    names = array.type.scope.names
+    for n in range(prod(array.dims) if DEFAULTS in names or array.type.name in names else 0):
+        item = replace(array, offset=make_uniform(n * array.type.size, LONG), dims=())
+        objects.note_object(run, item, scope, construct_object(run, item, declaration, scope))
 
 
 def make_object(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Pointer | None:
@@ -210,7 +220,9 @@ def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.C
         member = home.names.get(name)
         if isinstance(member, Pointer) and not arguments:
             fill_zeros(run, member, call.span)
-        elif isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
+        elif isinstance(member, Pointer) and member.dims:
+            fill_list(run, member, tree.ItemList(tuple(("", one) for one in arguments), span=call.span), inner)
+        elif isinstance(member, Pointer) and len(arguments) == 1:
             store_place(run, member, run.evaluate(arguments[0], inner), call.span)
     run.run_function(constructor.body, inner, call.span)
 

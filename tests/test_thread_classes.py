@@ -1,0 +1,64 @@
+"""Kernels whose tiles and accumulators are objects: constructors, temporaries, and templates of member functions."""
+
+from __future__ import annotations
+
+from lanescope.workbench.products.known_products import judge_known_products
+from tests.cases import for_each
+from tests.test_known_products import TILED
+from tests.test_thread_styles import KERNEL
+from tests.transfer_kernels import plant
+
+FILL = TILED[TILED.index("    for (int i = tid;") : TILED.index("    __syncthreads();")]
+CLASSES = plant(
+    (
+        KERNEL,
+        """template <class T, int ROWS, int COLS>
+class Tile {
+ public:
+  __device__ explicit Tile(T* shared) : base(shared) {}
+  template <int THREADS>
+  __device__ void load(const T* from, int ld, int tid) const {
+    for (int i = tid; i < ROWS * COLS / 8; i += THREADS) {
+      int r = i / (COLS / 8), c = i % (COLS / 8) * 8;
+      *reinterpret_cast<uint4*>(&base[r * PITCH + c]) = *reinterpret_cast<const uint4*>(&from[r * ld + c]);
+    }
+  }
+
+ private:
+  T* base;
+};
+struct Sum {
+  float v[4];
+  __device__ explicit Sum() : v{0.f, 0.f} {}
+};
+"""
+        + KERNEL,
+    ),
+    ("float acc[8][4] = {};", "using TileA = Tile<half, BM, BK>;\n  using TileB = Tile<half, BN, BK>;\n  Sum acc[8];"),
+    (
+        FILL,
+        """    TileA(As).template load<128>(A + blockIdx.y * BM * K + k0, K, tid);
+    const TileB b_tile(Bs);
+    b_tile.template load<128>(B + blockIdx.x * BN * K + k0, K, tid);
+""",
+    ),
+    ("mma16816(acc[n], a, b)", "mma16816(acc[n].v, a, b)"),
+    ("= acc[n][e]", "= acc[n].v[e]"),
+    text=TILED,
+)
+
+
+@for_each(
+    ("change", "why"),
+    [
+        (("private:", "public:"), ""),
+        (("float v[4];\n  __device__ explicit Sum() : v{0.f, 0.f} {}", "float v[4] = {};"), ""),
+        (("v{0.f, 0.f}", "v{0.f, 1.f}"), "numbers other than 0"),
+        (("explicit Sum() : v{0.f, 0.f} {}", "explicit Sum() {}"), "nothing is known to have written"),
+        (("TileA(As).template load<128>", "TileA(As).template load<64>"), ""),  # twice the same rows
+        (("b_tile.template load<128>", "b_tile.template load<256>"), "take other elements"),  # half of them
+    ],
+)
+def test_objects_are_constructed_and_their_templates_called(change: tuple[str, str], why: str) -> None:
+    found, open_, _ = judge_known_products(plant(change, text=CLASSES), {}, (), {"gemm"})
+    assert [why in one.message for one in (*open_, *found)] == [True] * bool(why)
