@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
+from tests.test_thread_order import STAGED
 from tests.thread_tile_kernels import PADDED
 from tests.transfer_kernels import plant
 
@@ -49,3 +50,18 @@ def test_rows_are_the_same_in_each_slice_of_k() -> None:
     assert {finding.code for finding in check_thread_tiles(wrong, {}).findings} == {"fragment_mismatch"}
     assert check_thread_tiles(plant(*calls, text=PADDED), {}).verified == 4
     assert check_thread_tiles(plant(*calls, text=wrong), {}).verified == 2  # those of B
+
+
+# the last slices are multiplied by a loop that begins where another one has ended
+LATER = plant(("int t = 0; t < K / BK;", "int t = K / BK - 2; t < K / BK;"), text=STAGED)
+
+
+@for_each(
+    ("change", "verified", "codes"),
+    [(("lane / 8 % 2", "lane / 8 % 2"), 2, []), (("lane / 8 % 2", "lane / 16"), 1, ["k_repeated"])],
+)
+def test_a_stage_that_depends_on_k_is_known_for_a_number(
+    change: tuple[str, str], verified: int, codes: list[str]
+) -> None:
+    report = check_thread_tiles(plant(change, text=LATER), {})
+    assert (report.verified, [one.code for one in report.findings]) == (verified, codes)

@@ -8,13 +8,13 @@ or a mistake whose correction was verified.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.kernels import KNOWN_SIZE, KernelRun, run_kernels
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.block_indices import find_equal_blocks
@@ -38,6 +38,7 @@ from lanescope.workbench.fragments.lane_blame import (
 )
 from lanescope.workbench.fragments.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.fragments.register_sums import find_sum_mistakes
+from lanescope.workbench.fragments.run_verdicts import RunVerdicts, choose_verdicts
 from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
 from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
 from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
@@ -52,7 +53,6 @@ from lanescope.workbench.fragments.thread_gaps import (
     NOT_REACHED,
     PITCH_OPEN,
     CheckedKernel,
-    OperandKey,
     describe_open_operand,
     describe_run,
     find_name,
@@ -62,7 +62,7 @@ from lanescope.workbench.fragments.thread_gaps import (
 from lanescope.workbench.fragments.thread_steps import Product
 from lanescope.workbench.fragments.warp_coverage import RepeatedWarps, find_repeated_warps
 from lanescope.workbench.kernels.address_values import find_lane_term
-from lanescope.workbench.products.matrix_pitches import OpenPitch, find_open_pitches
+from lanescope.workbench.products.matrix_pitches import find_open_pitches
 from lanescope.workbench.products.result_stores import find_misplaced_results
 from lanescope.workbench.results import CheckFinding, keep_common
 
@@ -113,34 +113,6 @@ class FragmentReport:
     unordered: frozenset[str] | None = None
 
 
-@dataclass(slots=True)
-class _Verdicts:
-    """The verdicts on one kernel's operands, keyed by the ldmatrix and the calls around it.
-
-    uses: each operand by its product, and whether it could be traced; judged: those with a verdict; doubted, unsure: of
-    good and judged, those that may move along K by a wrong step; computed: of bad, those of D of another product.
-    """
-
-    good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
-    pitches: list[OpenPitch] = field(default_factory=list)
-    bad: dict[tuple[str, Span, tuple[Span, ...], str], tuple[str, MatrixLoad | None, Span, int]] = field(
-        default_factory=dict
-    )
-    uses: dict[OperandKey, bool] = field(default_factory=dict)
-    judged: set[object] = field(default_factory=set)
-    doubted: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
-    unsure: set[object] = field(default_factory=set)
-    pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
-    computed: set[object] = field(default_factory=set)
-
-    def list_warps(self) -> Iterator[FragmentOrigin]:
-        return (warp for _, *operands in self.pairs for operand in operands for warp in operand.warps or ())
-
-    def list_open(self) -> set[object]:
-        """Return the operands whose pitch is open, by product."""
-        return {read for pitch in self.pitches for read in pitch.reads}
-
-
 def check_thread_tiles(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
 ) -> FragmentReport:
@@ -149,7 +121,12 @@ def check_thread_tiles(
     if not _USES.search(text) or not is_kernel_head(text):
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
     try:
-        reports = [_merge_runs(text, runs, recorded) for runs in run_kernels(text, macros, recorded)]
+        branches = [[_judge_kernel(run, recorded) for run in runs] for runs in run_kernels(text, macros, recorded)]
+        for name in {one.run.function.name for of_branch in branches for one in of_branch if one.left}:
+            sized = run_kernels(text, macros, recorded, size=KNOWN_SIZE, only=name)
+            again = ([_judge_kernel(run, recorded) for run in runs] for runs in sized)
+            branches = [choose_verdicts(*each) for each in zip(branches, again, strict=True)]
+        reports = [_merge_runs(text, of_branch) for of_branch in branches]
     except LayoutError as error:
         return FragmentReport(kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels])
     if not reports:
@@ -181,13 +158,12 @@ def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
     return replace(kernel, gap=kernel.gap or gap)
 
 
-def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelLaunchRecord]) -> FragmentReport:
+def _merge_runs(text: str, branch: Sequence[RunVerdicts]) -> FragmentReport:
     """Return the findings of the runs of a text's kernels for one choice of #if."""
     report = FragmentReport()
     good: set[object] = set()
-    runs = list(runs)
-    for run in runs:
-        verdicts = _judge_kernel(run, recorded)
+    runs = [one.run for one in branch]
+    for run, verdicts in zip(runs, branch, strict=True):
         good |= verdicts.good
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
@@ -215,7 +191,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
     return FragmentReport(findings, len(good), report.kernels, proved, described, report.doubted, report.suspects)
 
 
-def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
+def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: RunVerdicts) -> None:
     """Add the mistakes that are certain only if the whole kernel was run."""
     doubtful = not run.runner.indices and has_doubtful_reads(run.runner, verdicts.list_warps())
     report.doubted |= {run.function.name} if doubtful else set()
@@ -262,9 +238,9 @@ def _keep_first(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     return list(first_findings.values())
 
 
-def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> _Verdicts:
+def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> RunVerdicts:
     """Judge the products of a kernel, each fragment once."""
-    verdicts = _Verdicts()
+    verdicts = RunVerdicts(run)
     seen: set[object] = set()
     count: dict[object, int] = {}
     first_sums: dict[object, MmaUse] = {}  # the first product of each place
@@ -306,7 +282,7 @@ def _identify_fragments(key: object, use: MmaUse) -> set[object]:
     }
 
 
-def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
+def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: RunVerdicts) -> None:
     stuck = find_wrong_k_step(judge, a, b)
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
     unsure = list_unsure_steps(judge, a, b)
@@ -323,7 +299,7 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
             _add_finding(verdicts, judge.run.runner, judge.use, operand, code)
 
 
-def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
+def _add_finding(verdicts: RunVerdicts, run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
     loads: tuple[MatrixLoad | None, ...] = arrived.loads or (None,)
     if not code and not all(load.aligned for load in arrived.loads):
         code = "rows_misaligned"
@@ -374,7 +350,7 @@ _OF_LANES = ("fragment_mismatch", "k_repeated", "rows_repeated", "matrices_excha
 # places ---------------------------------------------------------------------------------------------------------------
 
 
-def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[CheckFinding]:
+def _make_findings(text: str, verdicts: RunVerdicts) -> Iterable[CheckFinding]:
     first = verdicts.bad.keys() - verdicts.computed  # what is computed of a wrong product is wrong, too
     for key, (message, load, direct, reads) in verdicts.bad.items():
         code, site, calls, name = key

@@ -140,8 +140,10 @@ def judge_known_products(
             try:
                 with end_when(is_late):
                     open_part, mistake = run.judge()
-            except (LayoutError, OverdueError):
+            except LayoutError:
                 open_part, mistake = OpenPart("its run did not end"), None
+            except OverdueError:
+                open_part, mistake = OpenPart("the time limit was reached"), None
             mistakes += [mistake] if mistake is not None else []
             whole |= {one.name} if open_part is None or open_part.whole else set()
             if open_part is None:
