@@ -242,6 +242,27 @@ def test_a_part_of_the_tile_that_no_warp_reads() -> None:
     assert list_codes(text) == ["warps_overlap"]
 
 
+# each warp has 32 rows, in two fragments
+TALL = plant(
+    ("BM = 64, BN = 64", "BM = 128, BN = 128"),
+    ("warp = tid / 32;", "warp = tid / 32;\n  int warp_m = warp % 4;\n  int row0 = warp_m * 32;"),
+    ("acc[8][4]", "acc[2][16][4]"),
+    ("      uint32_t a[4];", "      for (int m = 0; m < 2; m++) {\n      uint32_t a[4];"),
+    ("(warp * 16 + lane % 16)", "(row0 + m * 16 + lane % 16)"),
+    ("n < 8", "n < 16"),
+    ("mma16816(acc[n], a, b);\n      }", "mma16816(acc[m][n], a, b);\n      }\n      }"),
+    text=PADDED,
+)
+
+
+def test_warps_that_share_a_part_of_their_rows() -> None:
+    """The distance of the warps is too short: the first 80 of 128 rows are multiplied."""
+    assert check_text(TALL).findings == ()
+    text = TALL.replace("warp_m * 32", "warp_m * 16")
+    (finding,) = check_text(text).findings
+    assert (finding.code, text[slice(*finding.span)]) == ("warps_overlap", "warp_m * 16")
+
+
 def test_two_copies_into_the_same_bytes() -> None:
     text = STAGED.replace("smem_addr(&Bs[stage]", "smem_addr(&As[stage]")
     assert [code for code, _ in list_found(text)] == ["stores_overlap"]

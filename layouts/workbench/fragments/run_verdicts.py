@@ -18,7 +18,8 @@ class RunVerdicts:
     """The verdicts on the operands of a kernel's run, keyed by the ldmatrix and the calls around it.
 
     uses: each operand by its product, and whether it could be traced; judged: those with a verdict; doubted, unsure: of
-    good and judged, those that may move along K by a wrong step; computed: of bad, those of D of another product.
+    good and judged, those that may move along K by a wrong step; computed: of bad, those of D of another product;
+    again: A and B of products whose fragments have a verdict from others.
     """
 
     run: KernelRun
@@ -33,6 +34,7 @@ class RunVerdicts:
     unsure: set[object] = field(default_factory=set)
     pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
     computed: set[object] = field(default_factory=set)
+    again: list[tuple[ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
 
     @property
     def left(self) -> set[OperandKey]:
@@ -42,6 +44,10 @@ class RunVerdicts:
 
     def list_warps(self) -> Iterator[FragmentOrigin]:
         return (warp for _, *operands in self.pairs for operand in operands for warp in operand.warps or ())
+
+    def list_pairs(self) -> list[tuple[ArrivedOperand, ArrivedOperand]]:
+        """Return A and B of all products whose fragments are known."""
+        return [*((a, b) for _, a, b in self.pairs), *self.again]
 
     def list_open(self) -> set[object]:
         """Return the operands whose pitch is open, by product."""

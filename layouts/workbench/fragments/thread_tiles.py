@@ -202,7 +202,7 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: RunVerdi
         report.findings += find_misplaced_results(run.runner) if has_pitches else ()
         report.findings += find_equal_blocks(run.runner)
     if not verdicts.bad and not run.runner.shared.broken:
-        repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
+        repeated = list(find_repeated_warps(run.function.name, run.runner, verdicts.list_pairs()))
         report.findings += [one.finding for one in repeated if not one.array]
         pairs = [pair for pair in verdicts.pairs if not pair[1].unpacked and not pair[2].unpacked]  # else: in any order
         slices = find_slice_mistakes(run.runner, pairs)
@@ -247,10 +247,14 @@ def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> Run
     history: dict[tuple[object, str], list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
     waiting: list[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]] = []
     pairs: dict[object, list[Product]] = {}
+    located: dict[object, ArrivedOperand] = {}
     for use in run.runner.products:
         key = use.span, use.calls
         verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
-        which = _identify_fragments(key, use)
+        identities = _identify_fragments(key, use)
+        if all(one in located for one in identities):
+            verdicts.again.append((located[identities[0]], located[identities[1]]))
+        which = set(identities)
         count[key] = count.get(key, 0) + (not which <= seen)
         sums = use.result is not None and first_sums.setdefault(key, use).has_result_of(use)
         if which <= seen or count[key] > (MOST_OF_SUM if sums else MOST_ALIKE) or len(count) > MOST_JUDGED:
@@ -259,6 +263,7 @@ def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> Run
         instruction = find_mma(use.opcode)
         if instruction is not None:
             a, b = (locate_operand(run.runner, use, instruction, name) for name in "ab")
+            located |= zip(identities, (a, b), strict=True)
             for operand in (a, b):
                 if operand.warps is not None:
                     history.setdefault((key, operand.name), []).append((use.turns, operand.warps))
@@ -274,12 +279,12 @@ def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> Run
     return verdicts
 
 
-def _identify_fragments(key: object, use: MmaUse) -> set[object]:
+def _identify_fragments(key: object, use: MmaUse) -> list[object]:
     """Return what tells the fragments of A and B of a product from others. key: the place of the product."""
-    return {
+    return [
         (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
         for name, registers in (("a", use.a), ("b", use.b))
-    }
+    ]
 
 
 def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: RunVerdicts) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -40,17 +41,18 @@ def find_repeated_warps(
     pairs: A and B of the products of one kernel.
     """
     known = [(a, b) for a, b in pairs if a.warps and b.warps and _find_site(a) and _find_site(b)]
-    products = _count_products(known)
+    products = _keep_complete(_count_products(known))
     if not products or not all(max(count.values()) > 1 for count in products.values()):
         return
     a, b = known[0]
     certain = all(map(_lacks_pairs, products.values()))  # whatever the kernel reads
     for operand, other, what in ((a, b, "rows of A"), (b, a, "parts of the product" if certain else "columns of B")):
         message = (
-            f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: two"
-            " warps get the same place in the tile."
+            f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: the"
+            " places of two warps in the tile overlap."
         )
-        finding = CheckFinding("warps_overlap", message, _find_warp_term(runner, operand, other))
+        apart = _overlap_partly([pair[operand is b] for pair in known])
+        finding = CheckFinding("warps_overlap", message, _find_warp_term(runner, operand, other, apart))
         array = operand.warps[0].array if operand.warps and not (certain and operand is b) else ""
         yield RepeatedWarps(kernel, array, finding)
 
@@ -67,6 +69,12 @@ def _count_products(
                 return {}
             products[rows[1], left.array, right.array][rows[0], columns[0]].add(warp)
     return {key: Counter({pair: len(warps) for pair, warps in of.items()}) for key, of in products.items()}
+
+
+def _keep_complete(products: Mapping[object, Counter[tuple[Rows, Rows]]]) -> dict[object, Counter[tuple[Rows, Rows]]]:
+    """Keep the slices of K with all of their products: of many fragments, only the first are known."""
+    most = max((count.total() for count in products.values()), default=0)
+    return {key: count for key, count in products.items() if count.total() == most}
 
 
 def list_unread_arrays(runner: KernelRunner) -> set[str]:
@@ -94,11 +102,23 @@ def _lacks_pairs(count: Counter[tuple[Rows, Rows]]) -> bool:
     return len(count) < len(rows) * len(columns)
 
 
-def _find_warp_term(runner: KernelRunner, operand: ArrivedOperand, other: ArrivedOperand) -> Span:
+def _overlap_partly(operands: Iterable[ArrivedOperand]) -> bool:
+    """Return whether two warps share some of their rows or columns, and each has others, too."""
+    rows: dict[int, set[Rows]] = defaultdict(set)
+    for operand in operands:
+        for warp, origin in enumerate(operand.warps or ()):
+            found = split_origin(origin)
+            rows[warp] |= {found[0]} if found is not None else set()
+    return any(one & other and one - other and other - one for one, other in combinations(rows.values(), 2))
+
+
+def _find_warp_term(runner: KernelRunner, operand: ArrivedOperand, other: ArrivedOperand, apart: bool) -> Span:
     """Return the value that places a warp, through the variables of the address of an ldmatrix, but not a value that
-    places it for the other operand, too.
+    places it for the other operand, too. apart: whether warps have a place of their own, at a wrong distance.
     """
-    own, others = (_list_warp_terms(runner, each) for each in (operand, other))
+    own, others = (_list_warp_terms(runner, each, apart) for each in (operand, other))
+    if apart and not own:
+        return _find_warp_term(runner, operand, other, False)
     site = _find_site(operand)
     return next((span for span in own if span not in others), site[0] if site is not None else (0, 0))
 
@@ -111,11 +131,16 @@ def _find_site(operand: ArrivedOperand) -> tuple[Span, tuple[Span, ...]] | None:
     return (data.site, ()) if isinstance(data, ReadBytes) and data.site != (0, 0) else None
 
 
-def _list_warp_terms(runner: KernelRunner, operand: ArrivedOperand) -> list[Span]:
+def _list_warp_terms(runner: KernelRunner, operand: ArrivedOperand, apart: bool) -> list[Span]:
     site = _find_site(operand)
     values = list_values(runner.text, *site) if site is not None else []
     blank = blank_text(runner.text)
-    return [span for span in values if _divides_warp(blank[slice(*span)])]
+    spreads = _spreads_warps if apart else _divides_warp
+    return [span for span in values if spreads(blank[slice(*span)])]
+
+
+def _spreads_warps(text: str) -> bool:
+    return bool(re.search(r"\*|<<", text) and _OF_WARP.search(text))
 
 
 def _divides_warp(text: str) -> bool:
