@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -136,9 +137,17 @@ class DirectiveText:
                     self.words[directive.rest[0].text] -= 1
         return self.words[name] > 0
 
-    def find_literal_after(self, at: int) -> int:
-        """Return the index of the first comment or string that ends at or after a place."""
-        return bisect_left(self.covered, at, key=lambda span: span[1])
+    def find_matches(self, pattern: re.Pattern[str], start: int, end: int) -> Iterator[re.Match[str]]:
+        """Yield the matches of a pattern that begin outside comments and strings."""
+        n, at = bisect_left(self.covered, start + 1, key=lambda span: span[1]), start
+        while (match := pattern.search(self.joined.text, at, end)) is not None:
+            at = match.end()
+            while n < len(self.covered) and self.covered[n][1] <= match.start():
+                n += 1
+            if n < len(self.covered) and self.covered[n][0] <= match.start():
+                at = self.covered[n][1]
+            else:
+                yield match
 
 
 def find_directives(text: str) -> DirectiveText:

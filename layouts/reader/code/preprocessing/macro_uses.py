@@ -29,19 +29,11 @@ class MacroUses:
 
     def find_close(self, at: int, end: int) -> tuple[int, bool]:
         """Return (end of the parenthesis opened before a place, whether it is unclosed or too far away)."""
-        covered = self.text.covered
-        n = self.text.find_literal_after(at + 1)
         depth, most = 1, min(end, at + MOST_SPAN)
-        while (match := _BRACKET.search(self.code, at, most)) is not None:
-            at = match.end()
-            while n < len(covered) and covered[n][1] <= match.start():
-                n += 1
-            if n < len(covered) and covered[n][0] <= match.start():
-                at = covered[n][1]
-                continue
+        for match in self.text.find_matches(_BRACKET, at, most):
             depth += 1 if match[0] == "(" else -1
             if not depth:
-                return at, False
+                return match.end(), False
         return most, True
 
     def is_operand(self, name: str, start: int, past: int) -> bool:

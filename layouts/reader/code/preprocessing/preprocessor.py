@@ -308,22 +308,15 @@ class _PreprocessorRun:
         if words.isdisjoint(self.state.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.state.doubtful):
             self.output.copy_stretch(start, end)
             return
-        covered = self.text.covered
-        n = self.text.find_literal_after(start + 1)
-        copied = at = start
-        while (match := WORD.search(self.code, at, end)) is not None:
-            at = match.end()
-            while n < len(covered) and covered[n][1] <= match.start():
-                n += 1
-            if n < len(covered) and covered[n][0] <= match.start():
-                at = covered[n][1]
-                continue
+        copied = start
+        for match in self.text.find_matches(WORD, start, end):
             name = match[0]
-            if name not in self.state.macros and name not in _BUILTIN and name not in self.state.doubtful:
+            if match.start() < copied or not (
+                name in self.state.macros or name in _BUILTIN or name in self.state.doubtful
+            ):
                 continue
-            past = self._write_macro_use(name, match.start(), at=at, end=end, copied=copied)
-            if past is not None:
-                copied = at = past
+            past = self._write_macro_use(name, match.start(), at=match.end(), end=end, copied=copied)
+            copied = copied if past is None else past
         self.output.copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
