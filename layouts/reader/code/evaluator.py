@@ -158,7 +158,6 @@ class Evaluator:
         self.descriptor_marks: set[tuple[TextMark, ...]] = set()  # marks of values found to be descriptors
 
     # findings
-    mark_operand = findings.mark_operand
     narrow_value = findings.narrow_value
     note_variable = findings.note_variable
     note_value = findings.note_value

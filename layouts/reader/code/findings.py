@@ -120,11 +120,6 @@ def add_pitfall(ev: Evaluator, code: str, message: str, span: Span) -> None:
 # marks -----------------------------------------------------------------------------------------------------------
 
 
-def mark_operand(ev: Evaluator, value: SymbolicInt, span: Span) -> SymbolicInt:
-    """Mark an operand of | or + with the span of the text that sets the field."""
-    return mark_bits(value, span)
-
-
 def mark_bits(value: SymbolicInt, span: Span) -> SymbolicInt:
     """Mark the bits of a value with a span, unless it has marks already."""
     if value.marks or span == (0, 0):

@@ -15,6 +15,7 @@ from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.expression.lane_choices import shuffle_value
 from lanescope.reader.code.expression.operations import apply_integer_operator
+from lanescope.reader.code.findings import mark_bits
 from lanescope.reader.code.naming.header_names import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SHARED_BITS, Span, SymbolicInt, int_from_linear, make_symbol
@@ -195,7 +196,7 @@ def _make_standard_descriptor(ev: Evaluator, mode: str, value: Any, span: Span) 
     start = symbolic_integers.convert_int(get_integer(address) or SymbolicInt(0, ULONG), ULONG)
     low = symbolic_integers.shift_int(symbolic_integers.and_ints(start, SymbolicInt(START.mask, ULONG)), -4)
     rest = SymbolicInt(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
-    integer: SymbolicInt = apply_integer_operator(ev, "|", ev.mark_operand(low, span), ev.mark_operand(rest, span))
+    integer: SymbolicInt = apply_integer_operator(ev, "|", mark_bits(low, span), mark_bits(rest, span))
     return integer
 
 

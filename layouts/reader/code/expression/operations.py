@@ -17,7 +17,7 @@ from lanescope.reader.code.expression.integer_values import (
     move_pointer,
 )
 from lanescope.reader.code.expression.operators import make_unknown
-from lanescope.reader.code.findings import check_operation
+from lanescope.reader.code.findings import check_operation, mark_bits
 from lanescope.reader.code.naming.header_names import THREADS
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.running.branches import is_floating_point, is_none
@@ -274,7 +274,7 @@ def _count_elements_between(ev: Evaluator, left: Pointer, right: Pointer, at: tr
 
 def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) -> SymbolicInt:
     """Mark a number with its place in the text."""
-    return ev.mark_operand(value, at.span) if at is not None else value
+    return mark_bits(value, at.span) if at is not None else value
 
 
 def apply_integer_operator(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.expression.integer_values import get_integer
-from lanescope.reader.code.findings import check_field_overflow
+from lanescope.reader.code.findings import check_field_overflow, mark_bits
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.pointers import get_pointee_type
 from lanescope.reader.code.symbolic_integers import UNKNOWN, Span, SymbolicInt, make_free, make_symbol
@@ -173,8 +173,8 @@ def _insert_part(ev: Evaluator, place: ObjectPart, old: SymbolicInt, integer: Sy
     if not ev.wraps and (place.of.record.bits == 64 or ev.python):
         check_field_overflow(ev, field, integer, span)
     if field.integer is not None and field.width == old.type.bits:
-        return symbolic_integers.convert_int(ev.mark_operand(integer, span), old.type)
-    integer = ev.mark_operand(integer, span) if field.width > 16 else integer  # it has several fields
+        return symbolic_integers.convert_int(mark_bits(integer, span), old.type)
+    integer = mark_bits(integer, span) if field.width > 16 else integer  # it has several fields
     return symbolic_integers.insert_bits(old, integer, field.low, field.width, span)
 
 

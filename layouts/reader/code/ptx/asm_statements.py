@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.calling.call_frames import find_origin
 from lanescope.reader.code.expression.integer_values import get_integer
-from lanescope.reader.code.findings import MOST_ASM_RUNS, AsmRun, list_named_loops
+from lanescope.reader.code.findings import MOST_ASM_RUNS, AsmRun, list_named_loops, mark_bits
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.ptx import ptx_evaluation
 from lanescope.reader.code.ptx.asm_products import list_products
@@ -156,7 +156,7 @@ def write_outputs(
         fits = _is_register_sized(places[n], ptx_evaluation.AsmOperand(kind).bits) and not isinstance(target, tree.Cast)
         if results[n] is not None and fits:
             wide = isinstance(results[n], SymbolicInt) and "l" in kind  # may be a descriptor
-            ev.store_value(places[n], ev.mark_operand(results[n], assembly.span) if wide else results[n], assembly.span)
+            ev.store_value(places[n], mark_bits(results[n], assembly.span) if wide else results[n], assembly.span)
         else:
             _forget_output(ev, places[n], target, scope, None if key is None or not fits else (*key, n))
     _forget_real_outputs(ev, assembly, outputs, scope)
