@@ -363,12 +363,8 @@ class _Tile:
         if atom.mode is None or atom.major != "MN" or atom.bits in (None, 1, 16):
             return ()
         also = TCGEN05.allows_elements(atom.bits, "MN", atom.mode)
-        message = f"wgmma reads MN-major tiles of 16-bit types only; this one has {atom.bits}-bit elements"
-        return (
-            f"{message}. tcgen05 reads this tile."
-            if also
-            else f"{message}. tcgen05 has no MN-major tile with this swizzle.",
-        )
+        other = "tcgen05 reads this tile." if also else "tcgen05 has no MN-major tile with this swizzle."
+        return (f"wgmma reads MN-major tiles of 16-bit types only; this one has {atom.bits}-bit elements. {other}",)
 
     @property
     def title(self) -> str:
