@@ -180,8 +180,7 @@ def _read_words(text: str) -> Reading:
 def _read_beside_matrices(text: str) -> Reading | None:
     """Read a text that names something else of CUDA: other instructions, an address, what Lanescope does not cover."""
     if known_names.is_outside(text):
-        shown = [*message_readings.find_titled(text), *page_meanings.find_sharing(text)]
-        return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], shown)
+        return _read_outside(text)
     if (reading := opcode_readings.read_opcodes(text)) is not None:
         return reading
     addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
@@ -252,6 +251,12 @@ def _read_other_maker(text: str) -> Reading:
     return question_readings.build_unknown(text, maker.title, [notice])
 
 
+def _read_outside(text: str) -> Reading:
+    """Read a name of CUDA that Lanescope does not cover, with the messages about it."""
+    pages = [*message_readings.find_titled(text), *page_meanings.find_sharing(text)]
+    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], pages)
+
+
 def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
     """Read a question that names an instruction and of which the rest is not understood, `A[5:9] of mma.m16n8k16 bf16`;
     None for any other text.
@@ -289,20 +294,24 @@ def _explain_unknown(
         respelled = "" if addresses else spelling.respell(text)
         if respelled and (meant := read_text(respelled)).kind != "unknown":
             return question_readings.build_unknown(
-                text,
-                title,
-                [f"Did you mean ‘{shorten_value(respelled, 60)}’?"],
-                (meant, *(page for page in pages if page.link != meant.link)),
+                text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], _drop_shown(meant, pages)
             )
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
     return question_readings.build_unknown(text, title, notices, pages)
 
 
+def _drop_shown(meant: Meaning, pages: Sequence[Meaning]) -> tuple[Meaning, ...]:
+    """Return the meanings of a respelled text, then the other pages."""
+    return (meant, *(page for page in pages if page.link != meant.link))
+
+
 def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
     """Explain why a text is not recognized. addresses: the addresses of memory in it."""
     if addresses:
-        address = shorten_value(hex(addresses[0]), 20)
-        return f"{address} is an address of memory. A matrix descriptor holds bits 4 to 17 of one."
+        return (
+            f"{shorten_value(hex(addresses[0]), 20)} is an address of memory. A matrix descriptor holds bits 4"
+            f" to 17 of one."
+        )
     return f"Lanescope does not recognise '{shorten_value(text, 60)}'." if text.strip() else "The text is empty."
 
 
