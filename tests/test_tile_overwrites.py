@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(384) gemm(const __grid_constant__ CUtensorMap 
         for (int e = 0; e < 2; ++e)
           {STORE} + j * 8 + lane % 4 * 2 + e] = d[j * 4 + 2 * h + e];
     asm volatile("bar.sync %0, 128;" ::"r"(group + 2));
-    for (int i = threadIdx.x % 128; i < BM * BN; i += 128)
-      C[(row + group * BM + i / BN) * N + col + i % BN] = staged[i];
+    for (int i = threadIdx.x % 128 * 8; i < BM * BN; i += 128 * 8)
+      *(uint4*)&C[(row + group * BM + i / BN) * N + col + i % BN] = *(uint4*)&staged[i];
 {DONE}  }}
 }}
 void make_map(CUtensorMap* map, bf16* ptr, uint64_t rows, uint64_t cols, uint32_t box_rows, uint32_t box_cols = 64,
@@ -128,7 +128,7 @@ READ_WRONG = {  # text, changes, code, line
         KERNEL,
         (
             (DONE, ""),
-            ("    for (int i = threadIdx.x % 128; i < BM", f"{DONE}    for (int i = threadIdx.x % 128; i < BM"),
+            ("    for (int i = threadIdx.x % 128 *", f"{DONE}    for (int i = threadIdx.x % 128 *"),
         ),
         ("store_order_missing", "arrive(tile_end);"),
     ),
