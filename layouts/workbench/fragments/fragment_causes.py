@@ -13,12 +13,9 @@ from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.computed_operands import count_lines_apart, has_lines_of_product
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.packed_copies import is_packed_load
-from lanescope.workbench.fragments.thread_fragments import (
-    ArrivedOperand,
-    FragmentOrigin,
-    reload_operand,
-)
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, reload_operand
 from lanescope.workbench.fragments.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.text.known_values import find_common_value

@@ -11,7 +11,8 @@ import numpy as np
 from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, find_mma, locate_operand
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_operand
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.results import CheckFinding, Span

@@ -15,8 +15,9 @@ from lanescope.reader.threads.memory.matrix_reads import find_described_places, 
 from lanescope.reader.threads.memory.records import DescriptorUse
 from lanescope.reader.threads.memory.storage import EMPTY, Mask
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.packed_copies import is_packed_descriptor
-from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, locate_descriptor
+from lanescope.workbench.fragments.thread_fragments import locate_descriptor
 from lanescope.workbench.results import CheckFinding
 
 Span = tuple[int, int]

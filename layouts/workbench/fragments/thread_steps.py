@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, reload_operand
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, reload_operand
 
 Product = tuple[MmaUse, Mapping[str, ArrivedOperand]]
 

@@ -29,6 +29,7 @@ from lanescope.workbench.fragments.fragment_causes import (
     list_unsure_steps,
 )
 from lanescope.workbench.fragments.fragment_messages import describe_fragment
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.lane_blame import (
     blame_opcode,
     find_direct_site,
@@ -43,12 +44,7 @@ from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
 from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
 from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
 from lanescope.workbench.fragments.thread_descriptors import has_doubtful_reads, judge_descriptors, locate_stored
-from lanescope.workbench.fragments.thread_fragments import (
-    ArrivedOperand,
-    FragmentOrigin,
-    find_mma,
-    locate_operand,
-)
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_operand
 from lanescope.workbench.fragments.thread_gaps import (
     NOT_REACHED,
     PITCH_OPEN,

@@ -12,7 +12,8 @@ import numpy as np
 
 from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import blank_text

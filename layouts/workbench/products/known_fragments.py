@@ -13,13 +13,8 @@ from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, M
 from lanescope.reader.threads.memory.results import MOST_STORES, find_instruction
 from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import (
-    ArrivedOperand,
-    FragmentOrigin,
-    find_mma,
-    locate_descriptor,
-    locate_operand,
-)
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_descriptor, locate_operand
 from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import Points, list_factors
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines

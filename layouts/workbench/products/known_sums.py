@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from lanescope.reader.threads.memory.storage import Ints
-from lanescope.workbench.fragments.thread_fragments import FragmentOrigin
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name

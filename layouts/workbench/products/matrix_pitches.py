@@ -20,7 +20,8 @@ from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.memory.records import MmaUse, ResultStore
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, locate_descriptor
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, locate_descriptor
 from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.products.other_bounds import find_other_bounds
