@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, find_integer_type
@@ -21,7 +20,8 @@ from lanescope.reader.threads.language.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.language.numbers import ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
-from lanescope.reader.threads.language.types import SizedType, StructMember, find_builtin, make_pointer_type
+from lanescope.reader.threads.language.struct_layout import StructLayout
+from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value
 from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
-
-
 _NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names are taken for those of the text
 
 
@@ -336,7 +334,7 @@ def _lay_out_struct(
             if not isinstance(function, tree.Declaration) or function.static:
                 _enter_member(function, inner)
         return SizedType(found.name, word[1], members=word[0], scope=inner, align=word[2])
-    layout = _StructLayout(definition.union)
+    layout = StructLayout(definition.union)
     last = definition.span[0]
     for member in definition.members:
         if not isinstance(member, tree.Declaration) or member.static:
@@ -347,41 +345,8 @@ def _lay_out_struct(
     return SizedType(found.name, layout.size, members=tuple(layout.members), scope=inner, align=layout.align)
 
 
-@dataclass(slots=True)
-class _StructLayout:
-    """The members of a struct or a union so far. sized: whether the sizes of all are known."""
-
-    union: bool
-    members: list[StructMember] = field(default_factory=list)
-    align: int = 1
-    past: int = 0
-    sized: bool = True
-
-    @property
-    def size(self) -> int:
-        """The bytes of the whole; 0 if unknown."""
-        size = max((m.offset + m.type.size * prod(m.dims) for m in self.members), default=1)
-        return -(-size // self.align) * self.align if self.sized else 0
-
-    def append_member(self, name: str, kind: SizedType, align: int) -> None:
-        offset = self._find_offset(align)
-        item = replace(kind, dims=()) if kind.dims else kind
-        self.members.append(StructMember(name, offset, item, kind.dims))
-        self.past = offset + kind.size * prod(kind.dims)
-
-    def append_members(self, inner: SizedType) -> None:
-        """Append the members of a struct without a name."""
-        offset = self._find_offset(inner.alignment)
-        self.members += [replace(member, offset=offset + member.offset) for member in inner.members]
-        self.past, self.sized = offset + inner.size, self.sized and inner.size > 0
-
-    def _find_offset(self, align: int) -> int:
-        self.align = max(self.align, align)
-        return -(-self.past // align) * align if not self.union else 0
-
-
 def _append_member(
-    run: KernelRunner, layout: _StructLayout, member: tree.Declaration, inner: Scope, before: str
+    run: KernelRunner, layout: StructLayout, member: tree.Declaration, inner: Scope, before: str
 ) -> bool:
     """Append a member to the layout of a struct; return whether its type is known. before: the text before it."""
     kind = find_type(run, member.type, inner)
