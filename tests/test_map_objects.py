@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.copies.transfers import find_map, read_copy
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
@@ -68,7 +69,7 @@ def list_boxes(source: str) -> list[tuple[int | None, ...] | None]:
     text = KernelText(evaluate_text(source))
     (run,) = text.runs
     copies = [read_copy(event, text.blank) for event in run.events if event.kind == "bulk"]
-    maps = [find_map(copy, text.maps) for copy in copies if copy is not None]
+    maps = [find_named_map(copy.maps, text.maps) for copy in copies if copy is not None]
     return [None if found is None else found.box for found in maps[:2]]
 
 

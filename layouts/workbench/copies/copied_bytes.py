@@ -27,7 +27,8 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes
 from lanescope.workbench.copies.box_loads import is_load
 from lanescope.workbench.copies.copy_overlaps import read_call_copy
-from lanescope.workbench.copies.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import TileCopy, read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.reads.stage_counters import is_counter
 from lanescope.workbench.reads.stage_distances import find_ring_length
@@ -209,7 +210,7 @@ def _make_fill(text: KernelText, copy: TileCopy, buffer: str) -> FilledBytes | N
     None if more than a stage of their place, or the count of a copy without a map, is open.
     """
     assert copy.to is not None
-    tensor_map = None if copy.count is not None else find_map(copy, text.maps)
+    tensor_map = None if copy.count is not None else find_named_map(copy.maps, text.maps)
     size = count_box_span(tensor_map) if copy.count is None else copy.count
     others = [(name, factor) for name, factor in copy.to.terms if name != buffer]
     if size < 0 or len(others) > 1:

@@ -15,7 +15,8 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.copies.loop_copies import Turns, group_by_loop
-from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, find_map, list_copies
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, list_copies
 from lanescope.workbench.copies.unread_slices import (
     count_inner,
     find_inner_place,
@@ -144,7 +145,7 @@ def _list_loop_copies(
 ) -> Iterator[tuple[str, TileCopy, int]]:
     """Yield (operand, copy, number of the innermost loop around it that was cut) of the copies of A and B."""
     for copy in copies:
-        found = find_map(copy, text.maps)
+        found = find_named_map(copy.maps, text.maps)
         name = next((name for name, tensor_map in maps.items() if tensor_map is found), "")
         cut = [n for n, (variable, _) in enumerate(copy.event.loops) if variable in text.code.cut_variables]
         if name and cut:
@@ -198,7 +199,7 @@ def find_repeated_boxes(text: KernelText, maps: Sequence[TensorMap]) -> list[Pit
 def _check_run(text: KernelText, read: Collection[int], run: KernelRun) -> Iterator[Pitfall]:
     earlier: dict[object, list[TileCopy]] = defaultdict(list)
     for copy in list_copies(run, text.blank):
-        tensor_map = find_map(copy, text.maps) if copy is not None else None
+        tensor_map = find_named_map(copy.maps, text.maps) if copy is not None else None
         if copy is None or copy.to is None or tensor_map is None or not _is_placed(copy):
             continue
         if id(tensor_map) not in read:

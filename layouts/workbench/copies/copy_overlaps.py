@@ -18,7 +18,8 @@ from lanescope.reader.code.running.run_records import SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.values import Pointer
 from lanescope.workbench.copies.box_loads import is_load_name, list_map_names
-from lanescope.workbench.copies.transfers import TileCopy, count_box_bytes, find_map, read_copy
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import TileCopy, count_box_bytes, read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.kernels.spins import may_spin
 from lanescope.workbench.repair.blamed_numbers import find_argument_span, find_given_value
@@ -235,7 +236,7 @@ def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
         argument = _find_destination(text, event, copy)
     if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
         return None
-    tensor_map = find_map(copy, text.maps) if copy.count is None else None
+    tensor_map = find_named_map(copy.maps, text.maps) if copy.count is None else None
     count = (count_box_bytes(tensor_map) if tensor_map is not None else copy.count) or 0
     return PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
 

@@ -15,8 +15,9 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.workbench.copies.copy_coordinates import find_exchanged_dimensions, find_fixed_coordinates
 from lanescope.workbench.copies.copy_overlaps import read_call_copy
+from lanescope.workbench.copies.named_maps import find_named_map
 from lanescope.workbench.copies.row_coordinates import find_launch_argument, passes_own_sizes
-from lanescope.workbench.copies.transfers import TileCopy, find_map, is_known, read_copy
+from lanescope.workbench.copies.transfers import TileCopy, is_known, read_copy
 from lanescope.workbench.copies.unread_slices import UnreadSlices
 from lanescope.workbench.kernels.accumulators import find_accumulator
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelRun, KernelText
@@ -184,7 +185,7 @@ class _FillFinder:
         """Return the operands of a copy: of its map by its name, of the tile by who reads it, of its name in the call;
         None if one of them is open.
         """
-        tensor_map = find_map(copy, self.maps)
+        tensor_map = find_named_map(copy.maps, self.maps)
         buffers = self._find_buffers(copy)
         if tensor_map is None or len(buffers) != 1:
             return None

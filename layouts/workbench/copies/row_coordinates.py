@@ -15,7 +15,8 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.map_objects import list_filled_names
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, find_map, is_known, list_copies
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, is_known, list_copies
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
@@ -108,7 +109,7 @@ def _list_rows(text: KernelText, run: KernelRun) -> dict[int, _RowCopy]:
     """Map each tensor map of a kernel to its first copy; {} if the rows of one are open or differ between copies."""
     rows: dict[int, _RowCopy] = {}
     for copy in list_copies(run, text.blank):
-        tensor_map = find_map(copy, text.maps) if copy is not None else None
+        tensor_map = find_named_map(copy.maps, text.maps) if copy is not None else None
         row = _find_row(copy, tensor_map) if copy is not None and tensor_map is not None else None
         first = rows.setdefault(id(row.map), row) if row is not None else None
         if row is None or first is None or (first.axis, first.number) != (row.axis, row.number):

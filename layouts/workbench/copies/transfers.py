@@ -32,9 +32,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.asm_operands import find_operand_argument, find_operand_number, join_strings
 from lanescope.workbench.text.known_values import require_known
 
-TITLES = {
-    "expect_tx_bytes": "A barrier expects other bytes than its copies bring",
-}
+TITLES = {"expect_tx_bytes": "A barrier expects other bytes than its copies bring"}
 _FIELD = r"(%\w+|%\[\w+\]|\d+)"
 _TENSOR = re.compile(
     rf"cp\.async\.bulk\.tensor\.[1-5]d(?:\.cta_group::\d)?\.shared::\w+\.global[\w.:]*\s+\[\s*{_FIELD}\s*\]\s*,"
@@ -270,12 +268,12 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         to, tensor_map, *places, barrier = run.term.arguments
         names = list_argument_names(run, tensor_map, 1, blank)
         at = tuple(get_integer(place) for place in places)
-        return TileCopy(event, _get_call_address(to), _get_name(barrier), names, at)
+        return TileCopy(event, _get_address(to), _get_name(barrier), names, at)
     if run.term.head == "cp_async_bulk_tensor" and len(run.term.arguments) == _PTX_LOAD_ARGUMENTS:
         to, tensor_map, where, barrier = run.term.arguments[2:]
         names = list_argument_names(run, tensor_map, 3, blank)
         at = tuple(get_integer(item) for item in list_items(where) or ())
-        return TileCopy(event, _get_call_address(to), _get_name(barrier), names, at) if at else None
+        return TileCopy(event, _get_address(to), _get_name(barrier), names, at) if at else None
     return None
 
 
@@ -288,12 +286,12 @@ def _read_ptx_copy(event: KernelEvent, run: AsmRun, blank: str) -> TileCopy | No
         at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
         names = list_names(run, tensor[2]) | _list_words(blank, written)
         times = _count_multicast(run, text, tensor.end())
-        return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
+        return TileCopy(event, _get_address(to), _get_name(barrier), names, at, written=spans, times=times)
     if plain := _PLAIN.search(text):
         to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
         count = find_operand_number(run, plain[3])
         known = -1 if count is None else count
-        return TileCopy(event, _strip_address(to), _get_name(barrier), frozenset(), (), known)
+        return TileCopy(event, _get_address(to), _get_name(barrier), frozenset(), (), known)
     return None
 
 
@@ -322,7 +320,7 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
     spans = [find_argument_span(blank, call.term.span, n) for n in atom.coordinates]
     return TileCopy(
         event,
-        _get_call_address(arguments[atom.to]),
+        _get_address(arguments[atom.to]),
         _get_name(name_barrier(arguments[atom.barrier])),
         list_argument_names(call, arguments[0], 0, blank),
         tuple(get_integer(arguments[n]) for n in atom.coordinates),
@@ -331,17 +329,10 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
     )
 
 
-def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
-    """Find the tensor map of a copy: the one that fills its object, if that is known, else by its name, else by the
-    operand in the name; None if none or several different ones fit.
-    """
-    return find_named_map(copy.maps, maps)
-
-
 def _count_bytes(copy: TileCopy, maps: Sequence[TensorMap]) -> int | None:
     if copy.count is not None:
         return copy.count if copy.count >= 0 else None
-    tensor_map = find_map(copy, maps)
+    tensor_map = find_named_map(copy.maps, maps)
     if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64) or copy.times is None:
         return None
     known = len(tensor_map.box) == len(copy.at)
@@ -380,13 +371,10 @@ def list_argument_names(call: BodilessCall, value: object, number: int, blank: s
     return _list_value_names(value) | (_list_words(blank, written) if written is not None else set())
 
 
-def _get_call_address(value: object) -> LinearExpression | None:
-    """Return the address that an argument of a call is; None if it is open."""
-    return _strip_address(get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None)
-
-
-def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:
-    return value.plain if value is not None else None
+def _get_address(value: object) -> LinearExpression | None:
+    """Return the address that an argument or an operand is; None if it is open."""
+    integer = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
+    return integer.plain if integer is not None else None
 
 
 def _get_name(value: object) -> str:

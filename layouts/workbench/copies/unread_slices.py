@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.workbench.copies.transfers import TileCopy, find_map
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import TileCopy
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.source.shared_budget import compute_number
@@ -148,7 +149,7 @@ class UnreadSlices:
         turns: dict[tuple[object, str], set[int]] = {}
         firsts: dict[tuple[object, str], int] = {}
         for copy in self.copies:
-            if find_map(copy, self.text.maps) is not tensor_map:
+            if find_named_map(copy.maps, self.text.maps) is not tensor_map:
                 continue
             loops = copy.event.loops
             at = find_inner_place(copy, tensor_map)
