@@ -301,7 +301,8 @@ class _Follower:
         state.loose.append(product)
         a, b = (self._find_source(tile, product) for tile in step.tiles)
         added = AddedTile(step, a, b)
-        early = next((copy for copy in self._list_read(step.tiles) if known[copy.slot] < copy.phase), None)
+        read = (self.copies[at] for tile in step.tiles if tile is not None for at in self._list_owners(tile) if at >= 0)
+        early = next((copy for copy in read if known[copy.slot] < copy.phase), None)
         if early is not None:
             message = "This gemm reads a tile that a TMA copy fills, and no thread has waited for its mbarrier before."
             return Pitfall("mbarrier_unawaited", message, step.call)
@@ -311,10 +312,6 @@ class _Follower:
             of_sum.append(MadeSum())
         of_sum[-1].tiles.append(added)
         return lost
-
-    def _list_read(self, tiles: Sequence[TileElements | None]) -> list[_Copy]:
-        """Return the last copies to tiles."""
-        return [self.copies[n] for tile in tiles if tile is not None for n in self._list_owners(tile) if n >= 0]
 
     def _list_owners(self, tile: TileElements) -> list[int]:
         """Return the numbers of the last copies to a tile; -1 for elements that no copy has filled."""
