@@ -10,13 +10,14 @@ import numpy as np
 from lanescope.cxx.source_text import COMMENT
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.filled_tiles import find_operand_map
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.results import CheckFinding, Span, Workbench
-from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function, find_functions
 from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
 
 TITLES = {
@@ -26,6 +27,7 @@ TITLES = {
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
 _MAPPED = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # data types of tensor maps
+_ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
 
@@ -173,3 +175,17 @@ def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
     blank = blank_text(text)
     loops = list_loops_at(blank, site[0]) if site is not None else []
     return find_condition(blank, loops[-1]) if loops else site
+
+
+def may_be_completed(text: str, kernel: str, recorded: Sequence[KernelLaunchRecord]) -> bool:
+    """Return whether another kernel may compute the rest of D: one that the same function launches, or one that adds to
+    an array.
+    """
+    blank = blank_text(text)
+    others = (one for one in find_functions(blank) if one.kernel and one.name != kernel)
+    if any(_ADDING.search(blank, *one.body) for one in others):
+        return True
+    launched: dict[object, set[str]] = {}
+    for launch in recorded:
+        launched.setdefault(find_enclosing_function(blank, launch.call[0]), set()).add(launch.name)
+    return any(kernel in names and len(names) > 1 for names in launched.values())

@@ -38,6 +38,7 @@ from lanescope.workbench.products.known_mistakes import (
     find_unfilled,
     find_wrong_access,
     leaves_slices,
+    may_be_completed,
 )
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import (
@@ -45,6 +46,7 @@ from lanescope.workbench.products.known_sums import (
     KnownFragment,
     KnownMatrices,
     OpenPart,
+    ParameterSizes,
     find_other_sum,
     find_part_of_k,
     list_strides,
@@ -56,7 +58,7 @@ from lanescope.workbench.products.unproved_results import make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
 
 USUAL = KnownMatrices()
 _LONGEST = 768  # K of a run
@@ -75,26 +77,6 @@ PLANE = 6, 6  # of a grid that is not known: tiles of 256 × 256 are inside the 
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _NOTHING = OpenPart("")  # of a kernel without products that are followed
-_ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
-
-
-class _Sizes(dict[str, int]):
-    """The integers of a kernel's parameters: those of a launch, else M, N and K by their names."""
-
-    def __init__(self, given: Mapping[str, int], known: KnownMatrices) -> None:
-        super().__init__(given)
-        self.known = known
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self.known.find(str(name)) is not None
-
-    def __missing__(self, name: str) -> int:
-        return self.known.find(name) or 0
-
-    @property
-    def are_named(self) -> bool:
-        """Return whether all parameters that are called M, N and K are these."""
-        return all(self.known.find(name) in (None, value) for name, value in self.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +267,6 @@ class _KnownRun:
         """Return whether the blocks of a line take tiles in turn."""
         return "gridDim" in self.body and "blockIdx.y" not in self.body
 
-    @property
-    def is_sized(self) -> bool:
-        """Return whether parameters of the kernel are called M, N and K."""
-        return len(self.sizes) == 3
-
     def list_verdicts(self) -> Iterator[_Verdict]:
         """Yield a verdict for each choice of the strides that have no size."""
         sizes, grid = self._choose_sizes()
@@ -297,9 +274,9 @@ class _KnownRun:
         first = judge(sizes, grid)
         yield first
         for strides in list_strides(first.unsized, self.known):
-            yield judge(_Sizes({**sizes, **strides}, self.known), grid)
+            yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
 
-    def _choose_sizes(self) -> tuple[_Sizes, Block | None]:
+    def _choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
         """Return what the kernel is launched with, and its grid if it is known."""
         name = self.function.name
         launches = [launch for launch in self.recorded if launch.name == name]
@@ -310,9 +287,9 @@ class _KnownRun:
         arguments = known.find_arguments(self.function, self.recorded) or {}
         if self.fitted:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
-        return _Sizes(arguments, self.known), known.find_grid(name, self.recorded)
+        return ParameterSizes(arguments, self.known), known.find_grid(name, self.recorded)
 
-    def _judge_sizes(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
+    def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> _Verdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
         last = None
         if self._takes_turns:  # the first block takes two tiles
@@ -330,14 +307,14 @@ class _KnownRun:
         judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
 
-    def _judge_one(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
+    def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> _Verdict:
         """Run the first or the last block, and judge its part of D."""
         x, y, z = (BLOCKS, 1, 1) if self._takes_turns else grid or (*PLANE, 1)
         verdict = self._run_blocks(sizes, [(0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0)], (x, y, z))
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
 
-    def _run_blocks(self, sizes: _Sizes, blocks: Sequence[Block], grid: Block) -> _Verdict:
+    def _run_blocks(self, sizes: ParameterSizes, blocks: Sequence[Block], grid: Block) -> _Verdict:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""
         fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
         for block in dict.fromkeys(blocks):
@@ -373,9 +350,11 @@ class _KnownRun:
             found = None if doubt else next(filter(None, map(find_wrong_access, verdict.runners)), None)
             if found is not None:
                 return found
-            doubt |= self._may_be_completed() or any(map(adds_result, verdict.runners))
+            doubt |= may_be_completed(self.text, self.function.name, self.recorded) or any(
+                map(adds_result, verdict.runners)
+            )
             for fragments in verdict.fragments.values() if not doubt else ():
-                found = find_unfilled(self.text, verdict.runners[0], fragments, self.is_sized)
+                found = find_unfilled(self.text, verdict.runners[0], fragments, len(self.sizes) == 3)
                 found = found or self._find_part(verdict, fragments)
                 if found is not None:
                     return found
@@ -413,19 +392,6 @@ class _KnownRun:
             if len(parts) == len(verdict.fragments) and set(parts) == {tuple(sorted(expected))}:
                 return describe_part(self.text, fragments, part, self.known.k)
         return None
-
-    def _may_be_completed(self) -> bool:
-        """Return whether another kernel may compute the rest of D: one that the same function launches, or one that
-        adds to an array.
-        """
-        blank = blank_text(self.text)
-        others = (one for one in find_functions(blank) if one.kernel and one.name != self.function.name)
-        if any(_ADDING.search(blank, *one.body) for one in others):
-            return True
-        launched: dict[object, set[str]] = {}
-        for launch in self.recorded:
-            launched.setdefault(find_enclosing_function(blank, launch.call[0]), set()).add(launch.name)
-        return any(self.function.name in names and len(names) > 1 for names in launched.values())
 
 
 def _list_no_places(_kernel: str, _names: Collection[str], _base: int) -> None:

@@ -57,6 +57,25 @@ class KnownMatrices:
         return {"m": self.m, "n": self.n, "k": self.k}.get(shorten_name(name))
 
 
+class ParameterSizes(dict[str, int]):
+    """The integers of a kernel's parameters: those of a launch, else M, N and K by their names."""
+
+    def __init__(self, given: Mapping[str, int], known: KnownMatrices) -> None:
+        super().__init__(given)
+        self.known = known
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self.known.find(str(name)) is not None
+
+    def __missing__(self, name: str) -> int:
+        return self.known.find(name) or 0
+
+    @property
+    def are_named(self) -> bool:
+        """Return whether all parameters that are called M, N and K are these."""
+        return all(self.known.find(name) in (None, value) for name, value in self.items())
+
+
 def list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict[str, int]]:
     """Yield what leading dimensions and strides of a batch may be, by the matrices in their names: lda, stride_b."""
     m, n, k = known.m, known.n, known.k
