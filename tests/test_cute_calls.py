@@ -87,6 +87,22 @@ def test_statements_in_every_dialect(text: str, results: list[str]) -> None:
     assert [format_value(step.result) for step in evaluate_statements(text)] == results
 
 
+@for_each(
+    ("text", "parts"),
+    [
+        ("convert_layout_acc_rowcol((4,1,8):(1,0,4))", ["((2,2),1,8):((1,2),0,4)"]),
+        ("convert_layout_acc_rowcol(((2,2),1,8):((1,2),0,4))", []),
+        ("convert_layout_acc_Aregs((4,2,8):(1,4,8))", ["(4,2,(2,4)):(1,4,(8,16))"]),
+        ("convert_layout_acc_Aregs<16>(((2,2,8),2,2):((1,2,4),32,64))", ["8:4", "(2,4):(4,8)"]),
+        ("convert_layout_acc_Aregs<8>(((2,2,8),2,2):((1,2,4),32,64))", ["8:4", "((2,2),2):((4,8),16)"]),
+    ],
+)
+def test_a_conversion_of_accumulators_says_how_flashattention_divides_them(text: str, parts: list[str]) -> None:
+    """FlashAttention 3, hopper/utils.h: convert_layout_acc_rowcol and convert_layout_acc_Aregs."""
+    (step,) = evaluate_statements(text)
+    assert [str(part.result) for part in step.parts] == parts
+
+
 def test_a_divide_says_what_cute_makes_of_it() -> None:
     (step,) = evaluate_statements("logical_divide((4,2,3):(2,1,8), 4:2)")
     assert [(part.op, str(part.result)) for part in step.parts] == [
