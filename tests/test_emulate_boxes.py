@@ -322,6 +322,21 @@ def test_a_map_survives_its_bytes() -> None:
         decode_tensor_map(encode_tensor_map(made)[:64] + bytes(64))
 
 
+WIDENED = {"type": "16U4_ALIGN16B", "box": (128, 128)}  # 16 elements of 4 bits take 16 bytes of shared memory
+
+
+@for_each(
+    "change",
+    [
+        {"type": "16U4_ALIGN8B", "dims": (258, 512)},
+        *({**WIDENED, "swizzle": swizzle} for swizzle in ("none", "128B", "128B_ATOM_32B")),
+        WIDENED | {"type": "16U6_ALIGN16B", "swizzle": "128B_ATOM_64B"},
+    ],
+)
+def test_maps_of_packed_elements_that_the_driver_takes(change: dict[str, Any]) -> None:
+    assert make_tensor_map(**(MAP | change)).type.name == change["type"]
+
+
 @for_each(
     ("change", "code"),
     [
@@ -339,6 +354,13 @@ def test_a_map_survives_its_bytes() -> None:
         ({"swizzle": "96B"}, "tma_swizzle"),
         ({"interleave": "16B"}, "tma_rank"),
         ({"type": "u16", "fill": "nan"}, "tma_fill"),
+        ({"type": "16U4_ALIGN8B", "dims": (257, 512)}, "tma_dim"),
+        (WIDENED | {"dims": (192, 512)}, "tma_dim"),
+        (WIDENED | {"address": 0x7F00_0000_0010}, "tma_address"),
+        (WIDENED | {"strides": (528,)}, "tma_stride"),
+        (WIDENED | {"box": (64, 128)}, "tma_box"),
+        (WIDENED | {"swizzle": "64B"}, "tma_swizzle"),
+        (WIDENED | {"swizzle": "128B_ATOM_64B"}, "tma_swizzle"),  # of 6 bits only
     ],
 )
 def test_maps_that_the_driver_refuses(change: dict[str, Any], code: str) -> None:
