@@ -14,6 +14,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import (
     canonical_forms,
+    dropped_parts,
     element_texts,
     elements,
     elsewhere,
@@ -87,7 +88,10 @@ _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _WORD = re.compile(r"[A-Za-z0-9]{2}")
 _ARGUMENTS = re.compile(r"[<({]")
-_KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
+_KIND_LAST = re.compile(
+    r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|(?:(?:wgmma|tcgen05)\s+)?(?:matrix\s+)?descriptor)\s*",
+    re.I,
+)
 _VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
 
@@ -97,7 +101,8 @@ def read_text(text: str) -> Reading:
     text = inputs.require_text(text, "text", reader.LONGEST)
     reading = _read_text(text)
     unread = question_readings.find_unread_place(text, reading)
-    return copy_fact(Reading, reading, notices=(*reading.notices, unread)) if unread else reading
+    dropped = (*dropped_parts.list_dropped(text, reading), *([unread] if unread else ()))
+    return copy_fact(Reading, reading, notices=(*reading.notices, *dropped)) if dropped else reading
 
 
 def _read_text(text: str) -> Reading:
@@ -224,8 +229,9 @@ def _read_plain_words(text: str) -> Reading | None:
 
 def _respell(text: str) -> str:
     """Return a SASS mnemonic in capitals, also one with blanks for dots, a word with its kind in front, a shape of
-    CUTLASS as PTX writes it; any other text unchanged.
+    CUTLASS as PTX writes it, a question about a number without its first words; any other text unchanged.
     """
+    text = word_uses.strip_question(text)
     if _SASS.fullmatch(text):
         return re.sub(r"(?<=\d)X(?=\d)", "x", re.sub(r"[.\s]+", ".", text.strip()).upper())
     if match := _KIND_LAST.fullmatch(text):

@@ -10,14 +10,26 @@ from lanescope import reader
 from lanescope.app.kit.links import link_descriptor
 from lanescope.app.read import meaning_links
 from lanescope.app.read.facts import Meaning
+from lanescope.descriptor.mistakes import NO_VERSION
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
 from lanescope.names.forms import find_forms
+from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.reader.meaning import TextMeaning
 
-_WORD = r"(?P<word>0x[0-9a-f_']{9,20}[ul]{0,3})"
+_HALF = r"0x[0-9a-f]{1,8}"
+_WORD = rf"(?P<word>0x[0-9a-f_']{{9,20}}[ul]{{0,3}}|{_HALF}:{_HALF}|\{{\s?{_HALF},\s?{_HALF}\s?\}})"
+_ASKED = re.compile(
+    r"\s*(?:(?:what|which bytes|how)\s+(?:does|do|is|are|would)\s+|is\s+"
+    r"|(?:please\s+)?(?:decode|explain|show|read|parse)\s+)"
+    rf"(?:the\s+)?(?:(?:matrix\s+)?desc(?:riptor)?\s+)?(?={_WORD}|{_HALF}\b)",
+    re.I,
+)
+_SAID = re.compile(
+    r"\s+(?:as(?:\s+an?)?|(?:mean|read|describe|encode|say|right|correct|ok|valid|legal)s?)(?=\s|$)", re.I
+)
 _USE = r"(?P<use>[\w.:×+=, -]{1,120}?)"
 _TEXTS = (
     re.compile(rf"\s*(?:(?P<label>\w{{1,30}})\s*[:=]\s*)?{_WORD}[\s,;]+{_USE}\s*", re.I),
@@ -27,8 +39,20 @@ _OPERAND = re.compile(r"\boperand\s+([abAB])\b|(?<![\w.])([AB])(?![\w.])")
 _LABEL = re.compile(r"desc(?:riptor)?_?[ab]", re.I)
 _BETWEEN = re.compile(r"\b(?:for|of|in|with)\b|,", re.I)
 _TYPES_OF_MN = {"f16", "bf16"}  # of wgmma: PTX ISA 9.1, 9.7.15.5.1.2
-_KIND = re.compile(r"\s*(?:wgmma|tcgen05|umma|i?desc|descriptor)\s*", re.I)  # says no more than what the word is
+_KIND = re.compile(
+    r"\s*(?:(?:wgmma|tcgen05|umma|matrix|i?desc|descriptor)\s*)+", re.I
+)  # says no more than what the word is
 _MAJOR = re.compile(r"\b(k|mn)[ -]?major\b", re.I)
+
+
+def strip_question(text: str) -> str:
+    """Return a question about a number as the number and the words behind it; any other text unchanged.
+
+    >>> strip_question("what does 0x4000004000010100 mean for A of wgmma?")
+    '0x4000004000010100 for A of wgmma'
+    """
+    asked = _ASKED.match(text)
+    return _SAID.sub("", text[asked.end() :].rstrip("? "), count=1) if asked else text
 
 
 def find_meaning(text: str) -> Meaning | None:
@@ -45,9 +69,12 @@ def find_meaning(text: str) -> Meaning | None:
     use, query = _split_use(f"{match['use']} operand {label[-1]}" if _LABEL.fullmatch(label) else match["use"])
     meaning = meaning_links.build_meaning(found[0], match["word"])
     matches = find_forms(use)
-    fitting = [form for form in matches.forms if _fits(form, meaning, query)] if matches.named else []
-    if len({form.shape for form in fitting}) == 1 and not matches.ignored:
+    forms = _find_compiled(use) or (matches.forms if matches.named else ())
+    fitting = [form for form in forms if _fits(form, meaning, query)]
+    if len({form.shape for form in fitting}) == 1 and (forms != matches.forms or not matches.ignored):
         return _link_use(meaning, fitting, query)
+    if matches.forms and not fitting and (reason := _explain_other_format(matches.forms[0], meaning)):
+        return dataclasses.replace(meaning, notices=(reason, *meaning.notices))
     if not matches.forms and (label or not text.lstrip().lower().startswith("0x")):
         return None
     unused = f"Not used: {shorten_value(match['use'].strip(), 60)}."
@@ -71,12 +98,32 @@ def _link_use(meaning: Meaning, fitting: Sequence[Instruction], query: dict[str,
 
 def _fits(form: Instruction, meaning: Meaning, query: dict[str, str]) -> bool:
     """Return whether an instruction reads descriptors of a word's format, and has tiles of this major."""
-    is_16_bit = set(form.ptx.split(".")[-2:]) <= _TYPES_OF_MN
+    is_16_bit = bool(form.family.issue) or set(form.ptx.split(".")[-2:]) <= _TYPES_OF_MN
     return (
-        bool(form.family.by_descriptor)
-        and meaning.facts["format"] == WGMMA.name
+        bool(form.family.by_descriptor or form.family.issue)
+        and meaning.facts["format"] == _get_format(form)
         and (query.get("major") != "MN" or is_16_bit)
     )
+
+
+def _find_compiled(use: str) -> tuple[Instruction, ...]:
+    """Return the instructions of PTX that compile to a line of SASS."""
+    found = [meaning.facts for meaning in reader.recognise_text(use).found if meaning.facts.get("sass")]
+    return tuple(map(catalog.find, found[0]["candidates"])) if len(found) == 1 else ()
+
+
+def _get_format(form: Instruction) -> str:
+    """Return the format of the descriptors that an instruction reads."""
+    return TCGEN05.name if form.family.issue else WGMMA.name
+
+
+def _explain_other_format(form: Instruction, meaning: Meaning) -> str:
+    """Return why an instruction does not read a word: descriptors of another format, or none; "" if it may."""
+    if not form.family.by_descriptor and not form.family.issue:
+        return f"{form.family.opcode.text} reads no matrix descriptor." if form.family.multiplies else ""
+    if meaning.facts["format"] == _get_format(form):
+        return ""
+    return NO_VERSION if form.family.issue else f"{form.family.opcode.text} reads descriptors of {WGMMA.name}."
 
 
 def _split_use(use: str) -> tuple[str, dict[str, str]]:

@@ -63,7 +63,7 @@ _DIGITS = 9  # hex digits without 0x from which a number is a 64-bit word
 RESERVED = find_runs(WGMMA.reserved_mask)
 UNLIKELY = 3  # groups of reserved bits; one or two are set if an address is not shifted or not masked
 _OF_TCGEN05 = re.compile(r"(?<![A-Za-z])(?:tcgen05|umma)(?![A-Za-z])", re.I)
-_OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
+_OTHER = re.compile(r"(?<![\w.])(?:(?:wg|w)?mma|tcgen05)\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:

@@ -23,7 +23,7 @@ _WORD = re.compile(
 _HALF = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
 _NAME = r"[A-Za-z_][\w.]{0,40}(?:[\[(]\d{1,4}[\])])?"
 _BEFORE = re.compile(
-    rf"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{{0,24}}[ \t])?{_NAME})[\"'\]]?"
+    rf"(?<![\w.])(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{{0,24}}[ \t])?{_NAME})[\"'\]]?"
     r"(?P<joint>[ \t]{0,40}(?:[:=]=?|->|is|are)?[ \t]{0,40})"
     r"[\[({\"']{0,2}$"
 )
@@ -52,6 +52,7 @@ _RULE = re.compile(r"[\s|+:=-]+")
 _CODE = re.compile(
     r"[A-Za-z_]\w*\(|<<|\|=|[{}%]|;\s*\S|\b[a-z]+\.[a-z]\w*|\b[A-Z]{3,}\w*\b.*\bU?R\d|^\s*#\s*(?:define|pragma)|//"
 )
+_OPCODE = re.compile(r"\b(?:wgmma|tcgen05)(?:(?:\.|::)\w+)+")  # beside words, not in a statement
 _OPERANDS = re.compile(r"(?:^|[\s_.])(?:s?[ab]|[ab]s|lhs|rhs)(?:$|[\s_.\[(\d])|s[AB]$", re.I)
 _REGISTER = re.compile(
     r"(?<![\w.])\$?(?P<name>U?R\d{1,3})[ \t]*(?:[:=]|[ \t])[ \t]*(?P<value>0[xX][0-9a-fA-F]{1,8})(?![\w.])"
@@ -175,7 +176,7 @@ class _Line:
         self.text, self.words, self.above = text, words, above
         first = words[0].start()
         statement = text.rstrip().endswith(";") and re.search(r"[A-Za-z_]", text[:first])
-        self.code = _CODE.search(text) is not None or bool(statement)
+        self.code = _CODE.search(_OPCODE.sub("", text)) is not None or bool(statement)
         left = _LEFT.search(text[max(0, first - _NEAR) : first])
         self.several = re.split(r"[ \t]?[,/][ \t]?", left["names"]) if left else []  # desc_a, desc_b: 0x… 0x…
 

@@ -33,6 +33,11 @@ _BRACED = re.compile(  # desc = {0x00010100, 0x40000040}: the halves of a word, 
     r"(?<![\w.])(?P<label>[\w.\[\]]{0,30}[Dd]esc[\w.\[\]]{0,30})\s?[:=]\s?[{\[(]\s?(?P<one>0[xX][0-9a-fA-F]{1,8})u?,"
     r"\s?(?P<two>0[xX][0-9a-fA-F]{1,8})u?\s?[}\])]"
 )
+_PAIRED = re.compile(  # beside an instruction, {low, high} as PTX writes it, or high:low
+    r"\{\s?(?P<low>0[xX][0-9a-fA-F]{1,8})u?,\s?(?P<high>0[xX][0-9a-fA-F]{1,8})u?\s?\}"
+    r"|(?<![\w:])(?P<left>0[xX][0-9a-fA-F]{1,8}):(?P<right>0[xX][0-9a-fA-F]{1,8})(?![\w:])"
+)
+_INSTRUCTION = re.compile(r"\b(?:wgmma|tcgen05)\b|\b[HIQB]GMMA\b|\bUTC[A-Z]*MMA\b")
 _MOVED = re.compile(
     r"\bmov\.[bus](?P<bits>32|64)\s+(?P<to>%?\w{1,20}), ?(?P<word>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})U?;"
 )
@@ -157,6 +162,15 @@ def _find_braced(text: str) -> Iterator[LabelledWord]:
             yield LabelledWord(match["label"], word, match.span(), True)
 
 
+def _find_paired(text: str) -> Iterator[LabelledWord]:
+    """Find the halves of a word beside an instruction that reads descriptors; it must have a swizzle or a version."""
+    for match in _PAIRED.finditer(text) if _INSTRUCTION.search(text) else ():
+        low, high = (match["low"], match["high"]) if match["low"] else (match["right"], match["left"])
+        word = parse_number(low) | parse_number(high) << 32
+        if is_likely_descriptor(word) and has_descriptor_marks(word):
+            yield LabelledWord("", word, match.span(), False)
+
+
 def _find_moved(text: str) -> Iterator[LabelledWord]:
     """Find constants that PTX moves into a 64-bit register or into its two halves."""
     read = {name for match in _READS.finditer(text) for name in _REGISTERS.findall(match["operands"])}
@@ -242,6 +256,7 @@ _SPELLINGS: tuple[Callable[[str], Iterator[LabelledWord]], ...] = (
     _find_halves,
     _find_vectors,
     _find_braced,
+    _find_paired,
     _find_moved,
     _find_examined,
     _find_constants,

@@ -1,0 +1,58 @@
+"""Name the parts of a short text that its reading does not use: numbers, and instructions that do not exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.app.read.facts import Reading
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.ptx.short_names import parse_instruction
+from lanescope.ptx.syntax import parse_sizes
+from lanescope.reader.words.word_spellings import is_address_number
+
+_LONGEST = 400  # characters of a text of one line
+_CODE = re.compile(r"<<|>>|[&|^]=|\w\(|[\"#]|^\s*/\*")  # computes with its numbers, or prints them beside others
+_NUMBER = re.compile(r"(?<![\w.$%])0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){6,15}(?![\w.])")
+_MOST = 4
+_READ = ("instruction", "descriptor", "topic")  # in others a number is a pointer that a print has beside a layout
+
+
+def list_dropped(text: str, reading: Reading) -> tuple[str, ...]:
+    """Return a sentence for the numbers of a text that its meanings do not contain, and for each wrong opcode."""
+    if reading.kind not in _READ or len(text) > _LONGEST or "\n" in text.strip() or _CODE.search(text):
+        return ()
+    used = _join_meanings(reading)
+    numbers = [match[0] for match in _NUMBER.finditer(text) if not _is_used(match[0], used)]
+    said = [f"Not read: {join_words(list(dict.fromkeys(numbers))[:_MOST])}."] if numbers else []
+    return (*said, *_explain_opcodes(text, used))
+
+
+def _join_meanings(reading: Reading) -> str:
+    """Return all that a reading says, in lower case."""
+    meanings = (reading, *reading.also)
+    return "\n".join(
+        f"{meaning.title}\n{meaning.link.partition('?text=')[0]}\n{meaning.facts}\n{meaning.notices}"
+        for meaning in meanings
+    ).lower()
+
+
+def _is_used(number: str, used: str) -> bool:
+    """Return whether a number, or the word of which it is a half, is in what a reading says."""
+    digits = re.sub(r"[_']", "", number.lower())[2:]
+    value = int(digits, 16)
+    return digits.lstrip("0") in used or str(value) in used or is_address_number(value)
+
+
+def _explain_opcodes(text: str, used: str) -> Iterator[str]:
+    """Yield why an opcode of a text is not an instruction, unless the reading says so."""
+    for match in catalog.OPCODE.finditer(text):
+        opcode = re.sub(r"\s", "", match[0])
+        if not any(parse_sizes(word) for word in opcode.split(".")) or opcode.lower() in used:
+            continue
+        try:
+            parse_instruction(opcode)
+        except LayoutError as error:
+            yield error.message
