@@ -213,6 +213,20 @@ def test_a_line_of_fields_is_the_word_that_has_them(text: str, words: list[int])
     assert [int(meaning.facts["word"], 0) for meaning in recognise_word(text)] == words
 
 
+@for_each(
+    "text",
+    [
+        "(1ull << 62) | (64ull << 32) | (1ull << 16) | ((smem & 0x3FFFF) >> 4)",
+        "smem >> 4 | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 | 1ull << 62",
+    ],
+)
+def test_an_expression_alone_may_leave_the_start_open(text: str) -> None:
+    (meaning,) = recognise_word(text)
+    assert meaning.facts["start"] == "smem" and meaning.undetermined == ("start",)
+    fields = {"lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
+    assert meaning.facts["fields"] == fields and not meaning.notices
+
+
 def test_a_swizzle_code_that_the_format_lacks_is_refused_with_those_it_has() -> None:
     with pytest.raises(LayoutError, match="code 6 is reserved in wgmma") as caught:
         recognise_word("wgmma desc: lbo=1 sbo=64 layout_type=6")

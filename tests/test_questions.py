@@ -292,6 +292,16 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
         ("R28 of lane 9 in HMMA.16816.F32 R24, R4, R8, R28 ;", "C R0 of lane 9 of mma.m16n8k16 f32 += f16 × f16"),
         ("R14 of lane 8 in DMMA.884 R12, R4, R8, R12", "D R1 of lane 8 of mma.m8n8k4 f64 += f64 × f64"),
         (
+            "R30 of thread 5 of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24",
+            "D R6 of thread 5 of wgmma.m64n64k16 f32 += f16",
+        ),
+        (
+            "R9 of lane 4 in QMMA.SF.16832.F32.E4M3.E4M3.E8 R4, R8, R12, R4, R16, R17, URZ",
+            "A R1 of lane 4 of mma.m16n8k32",
+        ),
+        ("HMMA.16816.F32 R24-R27, R4-R7, R12-R13, R24-R27, lane 5", "lane 5 of mma.m16n8k16 f32 += f16 × f16"),
+        ("R8 of lane 3 of IMMA.16816.S8.S8 R8, R4.ROW, R6.COL, R8", "D R0 of lane 3 of mma.m16n8k16 s32 += s8 × s8"),
+        (
             "x[5] of lane 9 of wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major>",
             "value 5 of lane 9 of wmma.load.a.m16n16k16 f16 row",
         ),
@@ -302,6 +312,26 @@ def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, t
     takes two.
     """
     assert read(text).title.startswith(title)
+
+
+@for_each(
+    ("text", "reason"),
+    [
+        ("R24-R27 of HMMA.16816.F32 R24, R4, R12, R24", "R24-R27 of this line of SASS is R0 to R3 of D in every lane."),
+        (
+            "R5:R12 of HMMA.16816.F32 R24, R4, R12, R24",
+            "R5:R12 of this line of SASS is R1 of A to R0 of B in every lane.",
+        ),
+        ("R25 of HMMA.16816.F32 R24, R4, R12, R24", "ask for D R1 of lane 20 of mma.m16n8k16"),
+        (
+            "R16 of lane 4 in QMMA.SF.16832.F32.E4M3.E4M3.E8 R4, R8, R12, R4, R16, R17, URZ",
+            "R16 of this line of SASS holds",
+        ),
+    ],
+)
+def test_registers_of_sass_that_are_no_place_are_named_by_their_operand(text: str, reason: str) -> None:
+    told = read(text)
+    assert told.kind == "unknown" and reason in told.notices[0]
 
 
 def test_an_address_in_hexadecimal_is_no_size() -> None:

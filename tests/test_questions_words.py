@@ -27,6 +27,20 @@ def read(text: str) -> Reading:
     return text_meanings.read_text(text)
 
 
+@for_each(
+    ("text", "title"),
+    [
+        ("sttm.X16", "STTM.x16: compiled from tcgen05.st.sync.aligned.32x32b.x16.b32"),
+        ("UTCCP.T.S.4x32dp128bit", "UTCCP.T.S.4x32dp128bit: compiled from tcgen05.cp.cta_group::1.32x128b.warpx4"),
+        ("GemmShape<128, 128, 32>", "A tile of CUTLASS 2.x: M 128, N 128, K 32"),
+        ("cutlass::gemm::GemmShape<64,64,32>", "A tile of CUTLASS 2.x: M 64, N 64, K 32"),  # also a shape of wgmma
+        ("GemmShape<16,8,16>", "32 instructions with 'm16n8k16'"),
+    ],
+)
+def test_a_name_is_read_as_its_tool_spells_it(text: str, title: str) -> None:
+    assert read(text).title == title
+
+
 # words ---------------------------------------------------------------------------------------------------------------
 
 
@@ -55,6 +69,9 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
         ("0x4000004000010000 wgmma m64n128k16 bf16 A K-major", "operand=a&major=K"),
         ("wgmma m64n128k16 bf16 operand b MN-major: 0x4000004000010000", "operand=b&major=MN"),
         ("desc_b = 0x4000004000010000, wgmma m64n128k16 bf16", "operand=b"),
+        ("what does 0x4000004000010000 mean for A of wgmma.m64n128k16 bf16?", "operand=a"),
+        ("{0x00010000, 0x40000040} for B of wgmma m64n128k16 bf16", "operand=b"),
+        ("0x40000040:0x00010000 for A of HGMMA.64x128x16.F32.BF16", "operand=a"),
     ],
 )
 def test_a_word_beside_its_instruction_opens_what_it_reads(client: Client, text: str, query: str) -> None:
@@ -62,6 +79,32 @@ def test_a_word_beside_its_instruction_opens_what_it_reads(client: Client, text:
     reading = read(text)
     assert reading.link == f"/descriptor/wgmma/0x4000004000010000?instruction={opcode}&{query}", reading
     assert not reading.notices and client.get(reading.link).status_code == 200
+
+
+def test_a_word_of_tcgen05_beside_its_instruction_opens_what_it_reads(client: Client) -> None:
+    reading = read("0x4000404000010000 for A of tcgen05.mma.cta_group::1.kind::f16")
+    opcode = "tcgen05.mma.cta_group%3A%3A1.kind%3A%3Af16"
+    assert reading.link == f"/descriptor/tcgen05/0x4000404000010000?instruction={opcode}&operand=a"
+    assert client.get(reading.link).status_code == 200
+
+
+@for_each(
+    ("text", "says"),
+    [
+        ("0x4000004000010000 tcgen05.mma.cta_group::1.kind::f16", "tcgen05 needs version 1"),
+        ("0x4000404000010000 wgmma m64n128k16 bf16", "wgmma.mma_async reads descriptors of wgmma"),
+        ("0x4000004000010000 mma.m16n8k16 bf16", "mma reads no matrix descriptor"),
+        ("UR4:UR5 = 0x10100:0x40000040 HGMMA.64x64x16.F32 R24, gdesc[UR4], R24, gsb0", "Not read: 0x40000040."),
+        ("desc_a 0x4000004000010100 wgmma.mma_async.sync.aligned.m64n100k16.f32.f16.f16", "N is 100"),
+    ],
+)
+def test_what_is_not_read_of_a_text_is_said(text: str, says: str) -> None:
+    assert any(says in notice for notice in read(text).notices), read(text)
+
+
+@for_each("text", ["0x4000004000010100 + 2", "(0x4000004000010100 | 0x2)", "HMMA.16816.F32 R24, R4, R12, R24"])
+def test_what_is_read_is_not_called_unread(text: str) -> None:
+    assert not any("Not read" in notice or "Not used" in notice for notice in read(text).notices)
 
 
 def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:

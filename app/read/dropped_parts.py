@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.names import lookup
 from lanescope.ptx import catalog
 from lanescope.ptx.short_names import parse_instruction
-from lanescope.ptx.syntax import parse_sizes
 from lanescope.reader.words.word_spellings import is_address_number
 
 _LONGEST = 400  # characters of a text of one line
-_CODE = re.compile(r"<<|>>|[&|^]=|\w\(|[\"#]|^\s*/\*")  # computes with its numbers, or prints them beside others
+_CODE = re.compile(  # computes with its numbers, or prints them beside others
+    r"<<|>>|[&|^]=|\w\(|[\"#]|^\s*/\*|\w\s*[|^&*%]\s*\w|\w\s+[+-]\s+\w"
+)
 _NUMBER = re.compile(r"(?<![\w.$%])0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){6,15}(?![\w.])")
 _MOST = 4
 _READ = ("instruction", "descriptor", "topic")  # in others a number is a pointer that a print has beside a layout
@@ -47,10 +49,10 @@ def _is_used(number: str, used: str) -> bool:
 
 
 def _explain_opcodes(text: str, used: str) -> Iterator[str]:
-    """Yield why an opcode of a text is not an instruction, unless the reading says so."""
+    """Yield why a complete opcode of a text is not an instruction, unless the reading says so."""
     for match in catalog.OPCODE.finditer(text):
         opcode = re.sub(r"\s", "", match[0])
-        if not any(parse_sizes(word) for word in opcode.split(".")) or opcode.lower() in used:
+        if not lookup.is_spelled_out(opcode) or opcode.lower() in used:
             continue
         try:
             parse_instruction(opcode)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.reader.instructions import sass
 from lanescope.reader.instructions.fragment import FRAGMENT, index_fragments, make_key
 
 _ONES = (
@@ -20,13 +24,18 @@ _ORDINAL = re.compile(
 _FRAGMENT = re.compile(rf"(?:\w+::)*\b(?:{FRAGMENT.pattern})(?:\s*\w*\s*;\s*$)?")
 _ATOM = re.compile(r"(?:\w+::)*\b(?:MMA|Copy)_(?:Atom|Traits)\s*<\s*(?:\w+::)*(SM\d+_\w+)\s*(?:,[^<>]*)?>(?:\{\})?")
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[(\d{1,3})\]")  # fragment.x[5]
+_NAME = r"R(?P<{}>\d+)[.\w]*(?:-R\d+)?"  # R24, or R24-R27
 _SASS = re.compile(
-    r"(?:/\*\w+\*/\s*)?(?:@!?U?P\w+\s+)?\b(?P<opcode>[DHIQOB]MMA[.\w]*)\s+R(?P<d>\d+)[.\w]*,\s*R(?P<a>\d+)[.\w]*,"
-    r"\s*R(?P<b>\d+)[.\w]*,\s*(?:R(?P<c>\d+)|RZ)\b(?:,\s*!?U?[RP]\w+)*(?:\s*;)?"
+    rf"(?:/\*\w+\*/\s*)?(?:@!?U?P\w+\s+)?\b(?P<opcode>[DHIQOB]G?MMA[.\w]*)\s+{_NAME.format('d')},\s*"
+    rf"(?:{_NAME.format('a')},\s*)?(?:{_NAME.format('b')},|gdesc\[\w+\][.\w]*,)\s*(?:{_NAME.format('c')}|RZ\b)"
+    r"(?P<more>(?:,\s*!?U?[RP]\w+|,\s*gsb\d|,\s*0x\w+)*)(?:\s*;)?"
 )
+_MNEMONIC = re.compile(r"(?<![\w.])[DHIQOB]G?MMA(?:\.\w+)+")
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
+_RANGE = re.compile(r"\bR(\d{1,3})\s?(?:-|:|–|\.\.)\s?R(\d{1,3})\b")
 _MOST_REGISTERS = 8  # of an operand of mma.sync
+_MOST_OF_WARPGROUP = 128  # of D of wgmma
 
 
 def rewrite_question(text: str) -> str:
@@ -37,9 +46,21 @@ def rewrite_question(text: str) -> str:
     >>> rewrite_question("the second register of lane 3")
     'register 1 of lane 3'
     >>> rewrite_question("R25 of HMMA.16816.F32 R24, R4, R8, R24 in lane 5")
-    'R1 of D of HMMA.16816.F32 in lane 5'
+    'R1 of D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 in lane 5'
     """
-    return _rewrite_registers(_rewrite_fragments(_ATOM.sub(r"\1", _ORDINAL.sub(_write_number, text))))
+    rewritten = _rewrite_registers(_rewrite_fragments(_ATOM.sub(r"\1", _ORDINAL.sub(_write_number, text))))
+    return _MNEMONIC.sub(_write_instruction, rewritten)
+
+
+def _write_instruction(match: re.Match[str]) -> str:
+    """Write PTX for a mnemonic of SASS if all instructions that compile to it have the same shape and types."""
+    try:
+        found = sass.recognise_sass(match[0])
+    except LayoutError:
+        return match[0]
+    forms = [catalog.find(ptx) for meaning in found for ptx in meaning.facts.get("candidates", ())]
+    is_same = len({(form.shape, form.syntax.types, form.syntax.layouts) for form in forms}) == 1
+    return forms[0].ptx if is_same else match[0]
 
 
 def _write_number(match: re.Match[str]) -> str:
@@ -65,17 +86,27 @@ def _rewrite_fragments(text: str) -> str:
 def _rewrite_registers(text: str) -> str:
     """Count the register of a question from the first one of its operand in the text's only line of SASS."""
     lines = list(_SASS.finditer(text))
-    if len(lines) != 1 or not _LANE.search(text):
+    if len(lines) != 1:
         return text
     line = lines[0]
     before, after = text[: line.start()], text[line.end() :]
+    if span := _RANGE.search(before) or _RANGE.search(after):
+        raise _make_range_error(span, line)
     asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
     if not asked:
-        return f"{before}{line['opcode']}{after}"
+        return f"{before}{line['opcode']}{after}" if _LANE.search(before + after) else text
     if len(asked) > 1:
         raise LayoutError("bad_text", "The question has several registers of SASS.", "Ask for one of them.", "text")
     place = _name_register(int(asked[0][1]), line)
     return f"{_REGISTER.sub(place, before)}{line['opcode']}{_REGISTER.sub(place, after)}"
+
+
+def _make_range_error(span: re.Match[str], line: re.Match[str]) -> LayoutError:
+    """Return the error for registers from one to another: which of an operand they are, and how to ask for one."""
+    first, last = (_name_register(int(number), line).partition(" of ") for number in span.groups())
+    said = f"{first[0]} to {last[0]} of {last[2]}" if first[2] == last[2] else f"{''.join(first)} to {''.join(last)}"
+    hint = f"Ask for one of them: R{span[1]} of lane 20 of {line[0].strip()}."
+    return LayoutError("bad_find", f"{span[0]} of this line of SASS is {said} in every lane.", hint, "text")
 
 
 def _name_register(number: int, line: re.Match[str]) -> str:
@@ -83,11 +114,18 @@ def _name_register(number: int, line: re.Match[str]) -> str:
     firsts = {letter: int(line[letter]) for letter in "dabc" if line[letter]}
     if firsts.get("c") == firsts["d"]:
         del firsts["c"]
-    below = [first for first in firsts.values() if 0 <= number - first < _MOST_REGISTERS]
+    if f"R{number}" in re.findall(r"\w+", line["more"]):
+        raise LayoutError("bad_text", f"R{number} of this line of SASS holds scale factors or metadata.", "", "text")
+    most = _MOST_OF_WARPGROUP if "GMMA" in line["opcode"] else _MOST_REGISTERS
+    below = [first for first in firsts.values() if 0 <= number - first < most]
     names = [letter.upper() for letter, first in firsts.items() if below and first == max(below)]
     if len(names) != 1:
-        what = f"is of {' and '.join(names)}" if names else "is of none of D, A, B and C"
+        what = f"is of {' and '.join(names)}" if names else f"is of none of {_join_letters(firsts)}"
         hint = f"They begin at {', '.join(f'R{first} ({letter.upper()})' for letter, first in firsts.items())}."
         raise LayoutError("bad_text", f"R{number} of this line of SASS {what}.", hint, "text")
     wide = 2 if line["opcode"].startswith("DMMA") else 1  # registers of SASS for one of f64
     return f"R{(number - max(below)) // wide} of {names[0]}"
+
+
+def _join_letters(letters: Iterable[str]) -> str:
+    return join_words([letter.upper() for letter in letters])

@@ -1,4 +1,4 @@
-"""Correct near misses in short texts."""
+"""Rewrite short texts as the tools spell them, and correct near misses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
+from lanescope.app.read import word_uses
 from lanescope.ptx import catalog
 from lanescope.reader.instructions import sass
 
@@ -14,6 +15,29 @@ LONGEST = 80  # characters of a text that is respelled
 LEAST_LETTERS = 4
 LEAST_ALIKE = 0.8
 _WORD = re.compile(r"[A-Za-z]+")
+_SASS = re.compile(  # with dots; or hmma 16816 bf16: the size, then types
+    rf"\s*(?:{'|'.join(sass.OPCODES)})(?:(?:\.\w+)*"
+    r"|[.\s]+(?:\d{3,6}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*)\s*",
+    re.I,
+)
+_KIND_LAST = re.compile(
+    r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|(?:(?:wgmma|tcgen05)\s+)?(?:matrix\s+)?descriptor)\s*",
+    re.I,
+)
+
+
+def normalize_text(text: str) -> str:
+    """Return a SASS mnemonic as the disassembler prints it, a word with its kind in front, a question about a number
+    without its first words; any other text unchanged.
+
+    >>> normalize_text("hmma 16816 f32"), normalize_text("sttm.X16"), normalize_text("0x08400490 idesc")
+    ('HMMA.16816.F32', 'STTM.x16', 'idesc 0x08400490')
+    """
+    text = word_uses.strip_question(text)
+    if _SASS.fullmatch(text):
+        return sass.spell_mnemonic(re.sub(r"[.\s]+", ".", text.strip()))
+    match = _KIND_LAST.fullmatch(text)
+    return f"{match[2]} {match[1]}" if match else text
 
 
 def respell(text: str) -> str:

@@ -19,6 +19,7 @@ from lanescope.app.read import (
     elements,
     elsewhere,
     expressions,
+    gemm_shapes,
     known_names,
     meaning_links,
     memory_elements,
@@ -42,7 +43,6 @@ from lanescope.names import lookup
 from lanescope.names.forms import FormMatches
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.grammars import pasted_text
-from lanescope.reader.instructions import sass
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.words import printed_words
 
@@ -79,21 +79,11 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_operation": "No such operation",
     "open_formula": "Coordinates not known",
 }
-_SASS = re.compile(  # with dots; or hmma 16816 bf16: the size, then types
-    rf"\s*(?:{'|'.join(sass.OPCODES)})(?:(?:\.\w+)*"
-    r"|[.\s]+(?:\d{3,6}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*)\s*",
-    re.I,
-)
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _WORD = re.compile(r"[A-Za-z0-9]{2}")
 _ARGUMENTS = re.compile(r"[<({]")
-_KIND_LAST = re.compile(
-    r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|(?:(?:wgmma|tcgen05)\s+)?(?:matrix\s+)?descriptor)\s*",
-    re.I,
-)
 _VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
-_GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
 
 
 def read_text(text: str) -> Reading:
@@ -111,10 +101,11 @@ def _read_text(text: str) -> Reading:
         wildcards.read_pattern,
         expressions.read_expression,
         opcode_readings.refuse_opcode,
+        gemm_shapes.read_shape,
     ):
         if (reading := read_first(text)) is not None:
             return reading
-    text = _respell(text)
+    text = spelling.normalize_text(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
     matches = None if _is_product_of_letters(text) else lookup.find_named(pasted_text.clean_text(text))
@@ -227,19 +218,6 @@ def _read_plain_words(text: str) -> Reading | None:
     return copy_fact(Reading, found[0], also=tuple(found[1:])) if found else None
 
 
-def _respell(text: str) -> str:
-    """Return a SASS mnemonic in capitals, also one with blanks for dots, a word with its kind in front, a shape of
-    CUTLASS as PTX writes it, a question about a number without its first words; any other text unchanged.
-    """
-    text = word_uses.strip_question(text)
-    if _SASS.fullmatch(text):
-        return re.sub(r"(?<=\d)X(?=\d)", "x", re.sub(r"[.\s]+", ".", text.strip()).upper())
-    if match := _KIND_LAST.fullmatch(text):
-        return f"{match[2]} {match[1]}"
-    match = _GEMM_SHAPE.fullmatch(text)
-    return "m{}n{}k{}".format(*match.groups()) if match else text
-
-
 def _read_thread(text: str, thread: str) -> Reading:
     """Read the name of a GitHub thread: the page about it, or that there is none. Only its number matters."""
     found = [page_meanings.build_topic(topic) for topic in _find_named_topics(thread)]
@@ -347,9 +325,11 @@ def find_certain_link(text: str) -> str:
         return ""
     if address := expressions.link_algebra(text):
         return address
+    if shape := gemm_shapes.read_shape(text):
+        return shape.link
     if wildcards.is_pattern(text):
         return ""
-    text = _respell(text)
+    text = spelling.normalize_text(text)
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     answer = _find_question_link(text, cleaned)
     return _find_name_link(text, cleaned) if answer is None else answer

@@ -69,9 +69,10 @@ def find_meaning(text: str) -> Meaning | None:
     use, query = _split_use(f"{match['use']} operand {label[-1]}" if _LABEL.fullmatch(label) else match["use"])
     meaning = meaning_links.build_meaning(found[0], match["word"])
     matches = find_forms(use)
-    forms = _find_compiled(use) or (matches.forms if matches.named else ())
+    compiled = _find_compiled(use)
+    forms = compiled or (matches.forms if matches.named else ())
     fitting = [form for form in forms if _fits(form, meaning, query)]
-    if len({form.shape for form in fitting}) == 1 and (forms != matches.forms or not matches.ignored):
+    if len({form.shape for form in fitting}) == 1 and (compiled or not matches.ignored):
         return _link_use(meaning, fitting, query)
     if matches.forms and not fitting and (reason := _explain_other_format(matches.forms[0], meaning)):
         return dataclasses.replace(meaning, notices=(reason, *meaning.notices))
@@ -83,7 +84,7 @@ def find_meaning(text: str) -> Meaning | None:
 
 def _list_descriptors(match: re.Match[str] | None) -> list[TextMeaning]:
     """Return the meanings of a word as a descriptor, [] if the words beside it have another one."""
-    if match is None or re.search(r"\b0x|=", match["use"]) or _KIND.fullmatch(match["use"]):
+    if match is None or re.search(r"\b0x|=|^\s*[+*-]", match["use"]) or _KIND.fullmatch(match["use"]):
         return []
     return [meaning for meaning in reader.recognise_text(match["word"]).found if meaning.kind == "descriptor"]
 

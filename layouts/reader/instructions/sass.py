@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import lru_cache
 
 from lanescope.errors import LayoutError
@@ -38,6 +39,8 @@ OPCODES = (*_OF_WARPS, *TENSOR_OPCODES)
 MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])(?=([^;\n]{{0,200}}))")
 _TARGET = re.compile(r"(?:\.target\s+|arch\s*=\s*|code for\s+|EF_CUDA_)(?:sm_?)(\d+[af]?)\b", re.I)
 _STEP = re.compile(r"\.STEP\d")
+_TIMES = re.compile(r"(?<=\d)X(?=\d)|\AX(?=\d)")
+_MOST_NEAREST = 4
 _DIGIT = re.compile(r"\d")  # in a suffix for a type, a size or a count
 _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
@@ -53,6 +56,23 @@ def _index_sass() -> dict[str, dict[str, dict[str, SassListing]]]:
     return sass
 
 
+def spell_mnemonic(text: str) -> str:
+    """Return a mnemonic in any case as the disassembler spells it: in capitals, but for some suffixes.
+
+    >>> spell_mnemonic("ldtm.16DP256BIT.x8"), spell_mnemonic("hgmma.64X8X16.f32")
+    ('LDTM.16dp256bit.x8', 'HGMMA.64x8x16.F32')
+    """
+    opcode, *suffixes = text.upper().split(".")
+    return ".".join((opcode, *(_index_suffixes().get(suffix) or _TIMES.sub("x", suffix) for suffix in suffixes)))
+
+
+@lru_cache(maxsize=1)
+def _index_suffixes() -> dict[str, str]:
+    """Map every suffix in capitals to its spelling."""
+    names = (name for each in _index_sass().values() for name in each)
+    return {suffix.upper(): suffix for name in names for suffix in name.split(".")[1:]}
+
+
 def _is_single(form: SassListing) -> bool:
     """Return whether a form is a single instruction; Volta's steps of an instruction count as one."""
     return form.total == 1 or (
@@ -64,11 +84,10 @@ def _name_topic(newer: list[str], wrong: list[str], notices: list[str]) -> TextM
     """Return the tcgen05 topic for its mnemonics without a known form. LayoutError for other mnemonics."""
     if newer:
         return TextMeaning("topic", f"{newer[0]}: tcgen05", {"topic": "tcgen05", "name": newer[0]}, tuple(notices))
+    known = list(_index_sass().get(wrong[0].partition(".")[0], ()))
+    near = get_close_matches(wrong[0], known, _MOST_NEAREST, 0) or ["HMMA.16816.F32"]
     raise LayoutError(
-        "unknown_sass",
-        f"No PTX instruction compiles to '{wrong[0]}'.",
-        "Expected a mnemonic with shape and types, such as HMMA.16816.F32.",
-        "text",
+        "unknown_sass", f"No PTX instruction compiles to '{wrong[0]}'.", f"Nearest: {join_words(near)}.", "text"
     )
 
 
@@ -193,7 +212,12 @@ def _find_fitting(
                     pieces.append(ptx)
     if not alone and not pieces:
         return list(several), {}
-    return list(dict.fromkeys((*alone, *pieces))), several
+    return sorted(dict.fromkeys((*alone, *pieces)), key=lambda ptx: not _has_size(ptx, names)), several
+
+
+def _has_size(ptx: str, names: list[str]) -> bool:
+    """Return whether a mnemonic has the sizes of an instruction: IMMA.16816 has those of m16n8k16, not of m8n8k16."""
+    return any(re.sub(r"[mnk]", "", catalog.find(ptx).shape) in name.split(".") for name in names)
 
 
 @lru_cache(maxsize=2048)

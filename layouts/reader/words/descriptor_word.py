@@ -136,13 +136,25 @@ def _read_code(text: str) -> tuple[TextMeaning, ...]:
         return ()
     builds = re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";"))
     try:
-        return _recognise_built(text) if builds else _recognise_spelled(text)
+        return _recognise_built(text) if builds else _recognise_expression(text)
     except LayoutError:
         if printed := printed_words.recognise_printed_words(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
             return printed
         if len(text) > _MOST_MEANT or not _MEANT.search(text):
             return ()  # code and prose about other things
         raise
+
+
+def _recognise_expression(text: str) -> tuple[TextMeaning, ...]:
+    """Return the word of an expression alone, also of one with a free start address: the value of a variable."""
+    try:
+        return _recognise_spelled(text)
+    except LayoutError as error:
+        try:
+            built = build_words(f"uint64_t desc = ({text.strip().rstrip(';')});", "text")
+            return tuple(meaning for _, word in built for meaning in _make_built_meaning(text, word, ""))
+        except LayoutError:
+            raise error from None
 
 
 def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
