@@ -90,6 +90,8 @@ def _rewrite_registers(text: str) -> str:
         return text
     line = lines[0]
     before, after = text[: line.start()], text[line.end() :]
+    if not _LANE.search(before + after) and re.search(r"[\n;\[/]", (before + after).strip()):
+        return text  # a listing
     if span := _RANGE.search(before) or _RANGE.search(after):
         raise _make_range_error(span, line)
     asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
