@@ -240,6 +240,33 @@ def test_a_box_in_words_opens_its_tile(client: Client, text: str, sizes: str) ->
 
 
 @for_each(
+    ("text", "tiles"),
+    [
+        ("A box: 64x128, B box: 64x256, swizzle 128B, bf16", ["mn=128&k=64", "mn=256&k=64"]),
+        ("box 64x128 bf16 swizzle 128B and box 32x64 f32 swizzle 128B", ["mn=128&k=64", "mn=64&k=32"]),
+        ("tiles 64x128 bf16 swizzle 128B, 32x256 bf16 swizzle 64B", ["mn=128&k=64", "mn=256&k=32"]),
+    ],
+)
+def test_each_box_in_words_opens_its_tile(text: str, tiles: list[str]) -> None:
+    told = read(text)
+    assert [meaning.link.partition("&mn=")[2] for meaning in (told, *told.also)] == [tile[3:] for tile in tiles]
+
+
+@for_each(
+    "text",
+    [
+        "boxDim (64,128,1,1,1)\nswizzle 3\nboxDim (32,64,1,1,1)\nswizzle 2",
+        "tma_a box=(64,128) swizzle=128B, tma_b box=(32,64) swizzle=64B",
+        "swizzle 128B box [64, 128], swizzle 64B box [32, 64]",
+    ],
+)
+def test_each_box_of_a_print_is_a_map_with_its_own_swizzle(text: str) -> None:
+    told = read(text)
+    found = [(meaning.facts["box"][:2], meaning.facts["swizzle"]) for meaning in (told, *told.also)]
+    assert found == [([64, 128], "128B"), ([32, 64], "64B")]
+
+
+@for_each(
     "text", ["tma box 32x16 swizzle 128B bf16", "tma box 64x128 swizzle 128B", "tma box 64x512 bf16 swizzle 128B"]
 )
 def test_a_box_whose_order_type_or_size_is_open_opens_none(text: str) -> None:

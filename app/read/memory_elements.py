@@ -45,7 +45,9 @@ _BESIDE_CELL = frozenset(  # words of a question about a cell of tensor memory
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
 _SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(?!0x)(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
-_BOX_WORDS = frozenset(("tma", "box", "tile", "map", "tensormap"))
+_BOX_WORDS = frozenset(("tma", "box", "tile", "map", "tensormap", "boxes", "tiles"))
+_BESIDE_BOX = frozenset(("swizzle", "swizzled", "shared", "smem", "memory"))
+_OF_SEVERAL = frozenset(("a", "b", "c", "d", "and", "two", "three", "both"))
 _MOST_ROWS = 256  # of a box
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
@@ -132,28 +134,35 @@ def _link_box(text: str) -> Meaning | None:
     """Link to a tile in words, `tma box 64x128 swizzle 128B bf16`; None for another text, or if both orders of the two
     lengths fit the swizzle.
     """
+    found = list_boxes(text)
+    return found[0] if len(found) == 1 else None
+
+
+def list_boxes(text: str) -> tuple[Meaning, ...]:
+    """List the tiles in words of a text, each with its own swizzle and type, or with the only ones of the text; () for
+    another text, or if a tile is open.
+    """
     sizes = _SIZES.findall(text)
     words = _list_words(re.sub(r"_|(?<=tensor)-(?=map)", " ", _SIZES.sub(" ", text), flags=re.I))
-    modes = {_MODES[word] for word in words if word in _MODES}
-    spelled = (name for word in words for name in vocabulary.SYNONYMS.get(word, (word,)))
-    bit_counts = {get_dtype(name).bits for name in spelled if name in DTYPES}
-    known = {
-        *_MODES,
-        *_BOX_WORDS,
-        *_TENSOR,
-        *DTYPES,
-        *vocabulary.SYNONYMS,
-        "swizzle",
-        "swizzled",
-        "shared",
-        "smem",
-        "memory",
-    }
-    is_box = known.issuperset(words) and not _BOX_WORDS.isdisjoint(words)
-    if not (is_box and len(sizes) == len(modes) == len(bit_counts) == 1):
-        return None
-    first, second = map(int, sizes[0])
-    return _link_lengths(first, second, modes.pop(), bit_counts.pop())
+    modes = [_MODES[word] for word in words if word in _MODES]
+    bit_counts = [bits for word in words if (bits := _get_bits(word))]
+    known = {*_MODES, *_BOX_WORDS, *_TENSOR, *DTYPES, *vocabulary.SYNONYMS, *_BESIDE_BOX}
+    of_several = _OF_SEVERAL if len(sizes) > 1 else frozenset()
+    is_box = (known | of_several).issuperset(words) and not _BOX_WORDS.isdisjoint(words)
+    if not (is_box and sizes and all(len(set(each)) == 1 or len(each) == len(sizes) for each in (modes, bit_counts))):
+        return ()
+    modes, bit_counts = (each if len(each) == len(sizes) else each[:1] * len(sizes) for each in (modes, bit_counts))
+    found = [
+        _link_lengths(int(first), int(second), mode, bits)
+        for (first, second), mode, bits in zip(sizes, modes, bit_counts, strict=True)
+    ]
+    return tuple(tile for tile in found if tile) if all(found) else ()
+
+
+def _get_bits(word: str) -> int:
+    """Return the bits of an element type, 0 for another word."""
+    names = [name for name in vocabulary.SYNONYMS.get(word, (word,)) if name in DTYPES]
+    return get_dtype(names[0]).bits if names else 0
 
 
 def _link_lengths(first: int, second: int, mode: str, bits: int) -> Meaning | None:

@@ -55,7 +55,7 @@ _FIELD = re.compile(
     r"(?:\[\d*\](?=[ \t]*=))?(?:[ \t]*[:=][ \t]*|[ \t]+|(?=[\[({]))"
     r"(?:(?P<pointer>0x[0-9a-f]+|\d{13,})(?=[\s,;]|$)[ \t]*)?"
     r"(?:[\[({](?P<list>[^\[\](){}\n]*)[\])}]"
-    r"|[\[({]?[ \t]*(?P<numbers>-?\d+(?:(?:[ \t]*,[ \t]*|[ \t]+)-?\d+)*)|(?P<word>CU_TENSOR_MAP_\w+))?"
+    r"|[\[({]?[ \t]*(?P<numbers>-?\d+(?:(?:[ \t]*,[ \t]*|[ \t]+)-?\d+)*)(?P<bytes>B\b)?|(?P<word>CU_TENSOR_MAP_\w+))?"
     r"|\bCU_TENSOR_MAP_(?P<which>SWIZZLE|DATA_TYPE|INTERLEAVE)_\w+",
     re.I,
 )
@@ -87,6 +87,7 @@ class _PrintedFields:
     names: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     pointers: dict[str, int] = field(default_factory=dict)
+    has_driver_box: bool = False  # by the name of the driver's argument
 
     def has_field(self, name: str) -> bool:
         return name in self.numbers or name in self.words or name in self.pointers
@@ -94,8 +95,11 @@ class _PrintedFields:
     def add_field(self, name: str, match: re.Match[str]) -> None:
         """Add the value of a field, a match of _FIELD."""
         self.end = match.end()
+        self.has_driver_box |= name == "box" and match["box"].lower() in ("boxdim", "box_dim")
         if match["which"] or match["word"]:
             self.words[name] = match[0] if match["which"] else match["word"]
+        elif match["bytes"] and name == "swizzle":
+            self.words[name] = f"CU_TENSOR_MAP_SWIZZLE_{match['numbers']}B"
         elif match["list"]:
             self.add_list(name, match["list"])
         elif match["numbers"]:
@@ -156,7 +160,7 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
 def _is_complete_map(fields: _PrintedFields) -> bool:
     """Return whether fields belong to a map: a box, and an enumerator of a swizzle or two more that a tile has not."""
     return (fields.has_field("box") or fields.has_field("channels")) and (
-        any(word.upper().startswith("CU_TENSOR_MAP_SWIZZLE") for word in fields.words.values())
+        (fields.has_field("swizzle") and (fields.has_driver_box or "swizzle" in fields.words))
         or sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
     )
 
