@@ -36,7 +36,7 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
 
 _ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$")
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[\w*\]")  # of a fragment of wmma
-_PLACED = re.compile(r"[?&](?:find|lanes|probe|matrix)=")
+_PLACED = re.compile(r"[?&](?:find|lanes|probe|matrix)=|/triton-dot\?")
 _PART = re.compile(  # a part that no thread or element goes with, or several at once
     r"\b(?:value|bits?|byte|matrix|element|warp)\s+\d+(?!\w)|"
     r"\b(?:(?:row|column|col|lane|thread|register|value|element|warp|byte)s|bits)\s+[\w[]{0,2}\d+\S*|"

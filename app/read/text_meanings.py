@@ -14,6 +14,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import (
     canonical_forms,
+    dot_sizes,
     dropped_parts,
     element_texts,
     elements,
@@ -102,6 +103,7 @@ def _read_text(text: str) -> Reading:
         expressions.read_expression,
         opcode_readings.refuse_opcode,
         gemm_shapes.read_shape,
+        dot_sizes.read_dot,
     ):
         if (reading := read_first(text)) is not None:
             return reading
@@ -325,8 +327,8 @@ def find_certain_link(text: str) -> str:
         return ""
     if address := expressions.link_algebra(text):
         return address
-    if shape := gemm_shapes.read_shape(text):
-        return shape.link
+    if sized := gemm_shapes.read_shape(text) or dot_sizes.read_dot(text):
+        return sized.link if sized.kind != "unknown" else ""
     if wildcards.is_pattern(text):
         return ""
     text = spelling.normalize_text(text)

@@ -1,0 +1,116 @@
+"""Read a tl.dot with the sizes of its tile: the instruction that Triton chooses, and the page that says why."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+from lanescope.app.kit.fact import copy_fact
+from lanescope.app.read import page_meanings, question_readings
+from lanescope.app.read.facts import Reading
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words, parse_choice
+from lanescope.names import vocabulary
+from lanescope.ptx.targets import TARGETS, parse_target_name
+from lanescope.triton.dot import TritonDot, choose_instruction
+from lanescope.triton.dot_types import PRECISIONS, RESULTS, TYPES
+
+_LONGEST = 300  # characters
+_CALL = re.compile(r"\btl\.dot\b(?!_)(?P<arguments>\s*\([\w\s,=.\"']*\))?")
+_KEYWORD = re.compile(r"(\w+)\s*=\s*[\"']?([\w.]+)")
+_TARGET = re.compile(r"sm_\w+")
+_SIZES = re.compile(r"(?<![\w.])(?P<m>\d{1,4})\s*[x×]\s*(?P<n>\d{1,4})\s*[x×]\s*(?P<k>\d{1,4})(?![\w.])")
+_NAMED = re.compile(r"(?<![A-Za-z0-9])(?:BLOCK_?(?:SIZE_?)?)?(?P<name>[MNK])\s*[=:]?\s*(?P<size>\d{1,4})(?!\w)", re.I)
+_PAIR = re.compile(r"[\[(]\s*(\d{1,4})\s*[,x×]\s*(\d{1,4})\s*[\])]")
+_WARPS = re.compile(r"\bnum_warps\s*[=:]?\s*(\d{1,2})\b|\b(\d{1,2})\s+warps?\b", re.I)
+_TYPE = {name: triton for triton, row in TYPES.items() for name in (triton, row.ptx, row.mlir.lower())} | {
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "f32": "fp32",
+    "fp8": "fp8e4nv",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+    "float64": "fp64",
+    "i8": "int8",
+}
+_BESIDE = frozenset(
+    "a b c d acc m n k x with and of the on in for by is which instruction does what triton choose use tile tl".split()
+)
+_DEFAULT_TYPE, _DEFAULT_TARGET, _DEFAULT_WARPS = "fp16", "sm_90a", 4
+
+
+def read_dot(text: str) -> Reading | None:
+    """Read a tl.dot with M, N and K; None for any other text, or if a size is missing.
+
+    What the text leaves open is that of the page: fp16, sm_90a, 4 warps.
+    """
+    call = _CALL.search(text)
+    if call is None or len(text) > _LONGEST or "\n" in text.strip():
+        return None
+    try:
+        sizes, rest = _find_sizes(f"{text[: call.start()]} {text[call.end() :]}")
+    except LayoutError as error:
+        return question_readings.build_unknown(text, "No such product", [f"{error.message} {error.hint}"])
+    if sizes is None:
+        return None
+    arguments = dict(_KEYWORD.findall(call["arguments"] or ""))
+    precision = arguments.pop("input_precision", PRECISIONS[0])
+    warps = _WARPS.search(rest)
+    words = re.findall(r"[a-z]\w*", _WARPS.sub(" ", rest).lower())
+    types = {_TYPE[word] for word in words if word in _TYPE}
+    targets = {target for word in words if (target := _find_target(word))}
+    if len(types) > 1 or len(targets) > 1:
+        return None
+    unused = [word for word in words if not (word in _TYPE or _find_target(word) or word in _BESIDE)]
+    kind, target = next(iter(types), _DEFAULT_TYPE), next(iter(targets), _DEFAULT_TARGET)
+    count = int(next(filter(None, warps.groups()))) if warps else _DEFAULT_WARPS
+    given = ((types, kind), (targets, target), (warps, f"{count} warps"))
+    assumed = [value for found, value in given if not found]
+    notices = [
+        *([f"Assumed: {join_words(assumed)}. The page takes any other."] if assumed else ()),
+        *([f"Not used: {join_words([*unused, *arguments])}."] if unused or arguments else ()),
+    ]
+    acc = RESULTS.get(kind, ("fp32",))[0]
+    return _read_choice(text, TritonDot(*sizes, kind, kind, target, acc, count, precision=precision), notices)
+
+
+def _read_choice(text: str, dot: TritonDot, notices: list[str]) -> Reading:
+    """Read a product by Triton's choice, or the reason why it has none."""
+    what = f"tl.dot {dot.m}×{dot.n}×{dot.k} {dot.a} on {dot.target} with {dot.num_warps} warps"
+    try:
+        parse_target_name(dot.target, "target")
+        parse_choice(dot.precision, "input_precision", PRECISIONS)
+        choice = choose_instruction(dot)
+    except LayoutError as error:
+        return question_readings.build_unknown(text, what, [f"{error.message} {error.hint}".strip(), *notices])
+    names = ("m", "n", "k", "a", "b", "num_warps", "target", "precision")
+    link = f"/triton-dot?{urlencode({name: getattr(dot, name) for name in names})}"
+    title = f"{what}: {choice.attempts[-1].instruction}"
+    meaning = page_meanings.build_page_meaning(title, link, (f"{choice.reason}.", *notices))
+    return copy_fact(Reading, meaning, also=())
+
+
+def _find_sizes(text: str) -> tuple[tuple[int, int, int] | None, str]:
+    """Return M, N and K of a text, None if it does not give each once, and the text without them. LayoutError if A and
+    B do not fit.
+    """
+    if (match := _SIZES.search(text)) and len(_SIZES.findall(text)) == 1:
+        return (int(match["m"]), int(match["n"]), int(match["k"])), _SIZES.sub(" ", text)
+    named = {match["name"].upper(): int(match["size"]) for match in _NAMED.finditer(text)}
+    if len(named) == len(_NAMED.findall(text)) == 3:
+        return (named["M"], named["N"], named["K"]), _NAMED.sub(" ", text)
+    pairs = [(int(first), int(second)) for first, second in _PAIR.findall(text)]
+    if len(pairs) in (2, 3) and pairs[0][1] == pairs[1][0] and pairs[2:] in ([], [(pairs[0][0], pairs[1][1])]):
+        return (pairs[0][0], pairs[1][1], pairs[0][1]), _PAIR.sub(" ", text)
+    if len(pairs) == 2:
+        message = f"A has {pairs[0][1]} columns and B {pairs[1][0]} rows."
+        raise LayoutError("bad_shape", message, "Both are K: A is [M, K] and B is [K, N].", "text")
+    return None, text
+
+
+def _find_target(word: str) -> str:
+    """Return the target that a word names, sm_90a or H100; "" if it names none."""
+    names = vocabulary.SYNONYMS.get(word, (word,))
+    return next((name for name in names if name in TARGETS), word if _TARGET.fullmatch(word) else "")
