@@ -24,11 +24,16 @@ _KIND_LAST = re.compile(
     r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|(?:(?:wgmma|tcgen05)\s+)?(?:matrix\s+)?descriptor)\s*",
     re.I,
 )
+_LEGAL = re.compile(  # is m64n264k16 legal?
+    r"\s*(?:is|are|does|do)\s+(?P<name>[^?]*\bm\d+n\d+(?:k\d+)?\b[^?]*?)\s+"
+    r"(?:an?\s+)?(?:legal|valid|allowed|supported|exist|possible|ok)(?:\s+(?:shape|instruction|size))?\s*\??\s*",
+    re.I,
+)
 
 
 def normalize_text(text: str) -> str:
-    """Return a SASS mnemonic as the disassembler prints it, a word with its kind in front, a question about a number
-    without its first words; any other text unchanged.
+    """Return a SASS mnemonic as the disassembler prints it, a word with its kind in front, a question about a number or
+    whether a shape is legal without the words around it; any other text unchanged.
 
     >>> normalize_text("hmma 16816 f32"), normalize_text("sttm.X16"), normalize_text("0x08400490 idesc")
     ('HMMA.16816.F32', 'STTM.x16', 'idesc 0x08400490')
@@ -36,6 +41,8 @@ def normalize_text(text: str) -> str:
     text = word_uses.strip_question(text)
     if _SASS.fullmatch(text):
         return sass.spell_mnemonic(re.sub(r"[.\s]+", ".", text.strip()))
+    if match := _LEGAL.fullmatch(text):
+        return match["name"]
     match = _KIND_LAST.fullmatch(text)
     return f"{match[2]} {match[1]}" if match else text
 

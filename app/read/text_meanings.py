@@ -30,6 +30,7 @@ from lanescope.app.read import (
     opcode_readings,
     page_meanings,
     question_readings,
+    size_questions,
     spelling,
     tensor_forms,
     thread_names,
@@ -104,6 +105,7 @@ def _read_text(text: str) -> Reading:
         opcode_readings.refuse_opcode,
         gemm_shapes.read_shape,
         dot_sizes.read_dot,
+        size_questions.read_sizes,
     ):
         if (reading := read_first(text)) is not None:
             return reading
