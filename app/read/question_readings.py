@@ -34,7 +34,7 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
     r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
 )
 
-_ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$")
+_ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$|\bT\d+::")  # T1::Params of a demangled name
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[\w*\]")  # of a fragment of wmma
 _PLACED = re.compile(r"[?&](?:find|lanes|probe|matrix)=|/triton-dot\?")
 _PART = re.compile(  # a part that no thread or element goes with, or several at once

@@ -30,6 +30,15 @@ _SASS = re.compile(
     rf"(?:{_NAME.format('a')},\s*)?(?:{_NAME.format('b')},|gdesc\[\w+\][.\w]*,)\s*(?:{_NAME.format('c')}|RZ\b)"
     r"(?P<more>(?:,\s*!?U?[RP]\w+|,\s*gsb\d|,\s*0x\w+)*)(?:\s*;)?"
 )
+_SPELLINGS = (  # of threads and of what they hold, as programs and CuTe spell them
+    (re.compile(r"\bthreadIdx\.x\s*(?:=+|is)?\s*(?=\d)"), "thread "),
+    (re.compile(r"%?\blane_?id\s*(?:=+|is)?\s*(?=\d)", re.I), "lane "),
+    (re.compile(r"\bT(\d{1,3})\s*V(\d{1,3})\b"), r"T\1 V\2"),
+    (re.compile(r"\b(?:acc(?:um(?:ulators?)?)?|[cd]_?frag|frag_?[cd]|t\wr[CD])\s*[\[(](\d{1,3})[\])]", re.I), r"d[\1]"),
+    (re.compile(r"\bt\wr([AB])\((\d{1,3})\)"), r"value \2 of \1"),
+    (re.compile(r"\belement\s+(\d{1,3})\s+of\s+(?:the\s+)?([A-D])\b(?:\s+fragment)?(?!\s*[\[(])"), r"value \1 of \2"),
+    (re.compile(r"\b([DHIQOB]G?MMA)[ .](?=\d)", re.I), lambda match: f"{match[1].upper()}."),
+)
 _MNEMONIC = re.compile(r"(?<![\w.])[DHIQOB]G?MMA(?:\.\w+)+")
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
@@ -48,6 +57,9 @@ def rewrite_question(text: str) -> str:
     >>> rewrite_question("R25 of HMMA.16816.F32 R24, R4, R8, R24 in lane 5")
     'R1 of D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 in lane 5'
     """
+    if _LANE.search(text) or re.search(r"(?i)threadIdx|laneid|lane_id|\bT\d+\s*V\d|mma\s+\d", text):
+        for pattern, spelled in _SPELLINGS:
+            text = pattern.sub(spelled, text)
     rewritten = _rewrite_registers(_rewrite_fragments(_ATOM.sub(r"\1", _ORDINAL.sub(_write_number, text))))
     return _MNEMONIC.sub(_write_instruction, rewritten)
 
