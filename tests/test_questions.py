@@ -317,6 +317,12 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
         ("HMMA.16816.F32.BF16 R24, R4, R8, R24: R6, lane 5", "A R2 of lane 5 of mma.m16n8k16 f32 += bf16 × bf16"),
         ("twenty-first register of lane 3 of D of wgmma m64n128k16 bf16", "D R20 of lane 3 of wgmma.m64n128k16"),
         ("R28 of lane 9 in HMMA.16816.F32 R24, R4, R8, R28 ;", "C R0 of lane 9 of mma.m16n8k16 f32 += f16 × f16"),
+        ("acc[3] of lane 10 of mma.m16n8k16 bf16", "d3 of lane 10 of mma.m16n8k16 f32 += bf16 × bf16"),
+        ("tCrA(2) of thread 17 SM80_16x8x16_F32F16F16F32_TN", "a2 of thread 17 of mma.m16n8k16 f32 += f16 × f16"),
+        ("T5V3 of D of mma.m16n8k16 bf16", "d3 of thread 5 of mma.m16n8k16 f32 += bf16 × bf16"),
+        ("threadIdx.x = 37 of wgmma m64n64k16 f16", "thread 37 of wgmma.m64n64k16"),
+        ("element 6 of the A fragment, lane 3, mma.m16n8k16 bf16", "a6 of lane 3 of mma.m16n8k16 f32 += bf16"),
+        ("A[3][5] of hmma 16816", "A[3][5] of mma.m16n8k16 f16 += f16 × f16"),
         ("R14 of lane 8 in DMMA.884 R12, R4, R8, R12", "D R1 of lane 8 of mma.m8n8k4 f64 += f64 × f64"),
         (
             "R30 of thread 5 of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24",

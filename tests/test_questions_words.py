@@ -28,6 +28,19 @@ def read(text: str) -> Reading:
 
 
 @for_each(
+    ("text", "page"),
+    [
+        ("gdesc[UR4].tnspB", "/descriptor"),
+        ("what is idesc[UR11]?", "/idesc"),
+        ("tmem[UR8]", "/tmem"),
+        ("MMASmemDescriptor.create[8, 64, TensorMapSwizzle.SWIZZLE_128B](ptr)", "/descriptor"),  # Mojo; no TMA
+    ],
+)
+def test_an_operand_alone_opens_the_page_about_it(text: str, page: str) -> None:
+    assert read(text).link == page
+
+
+@for_each(
     ("text", "title"),
     [
         ("sttm.X16", "STTM.x16: compiled from tcgen05.st.sync.aligned.32x32b.x16.b32"),

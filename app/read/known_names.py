@@ -231,6 +231,22 @@ NAMES = (
         "/guide/barriers-and-pipelines",
         "An mbarrier counts arrivals and bytes; a wait names the phase whose end it wants.",
     ),
+    _make_name(
+        r"(?:what (?:is|does) )?gdesc\[\w+\](?:\.tnsp[AB])*(?: mean)?\??",
+        "/descriptor",
+        "An operand of HGMMA and UTCHMMA in SASS: a matrix descriptor of shared memory, in uniform registers from the"
+        " one in brackets; .tnspA and .tnspB mark an MN-major operand. Paste the values, UR4 = 0x…, UR5 = 0x….",
+    ),
+    _make_name(
+        r"(?:what (?:is|does) )?idesc\[\w+\](?: mean)?\??",
+        "/idesc",
+        "An operand of UTCHMMA in SASS: the 32-bit instruction descriptor, with M, N, types and majors.",
+    ),
+    _make_name(
+        r"(?:what (?:is|does) )?tmem\[\w+\](?: mean)?\??",
+        "/tmem",
+        "An operand of tcgen05 in SASS: an address of tensor memory, lane × 65536 + column.",
+    ),
     _make_name(r"Swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."),
     _make_name(
         r"Sm1xxBlk?Scaled\w*|Sm1xxBlockScaled\w*|Sm100BlockScaled\w*|Sm1xxBlkScaledConfig|deduce_layoutSF[AB]|"

@@ -20,6 +20,7 @@ from lanescope.reader.meaning import TextMeaning
 _ENUM = re.compile(
     r"\b(?:CU_TENSOR_MAP_SWIZZLE_|(?:CU)?[tT]ensorMapSwizzle(?:Mode)?(?:::|\.)(?:\w+_)?)(NONE|(?:32|64|128)B)(?!\w)"
 )
+_OF_DESCRIPTOR = re.compile(r"(?:[sS]mem|SMem|[mM]atrix|Mma|MMA\w*)_?[dD]esc")
 _FIELD_LABELS = {"lbo_bytes": "LBO", "sbo_bytes": "SBO", "base_offset": "base offset"}
 _MOST_MENTION = 4000  # a longer text is not about the one swizzle that it names
 _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
@@ -40,6 +41,9 @@ def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
     if len(named) != 1 or len(text) > _MOST_MENTION:
         return ()
     mode = named.pop()
+    if _OF_DESCRIPTOR.search(text) and "CU_TENSOR_MAP" not in text:
+        notice = "Its start, LBO and SBO are not in the text: paste the word, or the code that assigns its fields."
+        return (TextMeaning("topic", f"A matrix descriptor: swizzle {mode}", {"topic": "fields"}, (notice,)),)
     facts: dict[str, Any] = {"storage": None, "element_bits": None, "box": [], "swizzle": mode}
     description = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
     notice = f"TMA stores {description}; the box and the element type say the rest."
