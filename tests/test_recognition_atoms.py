@@ -298,3 +298,33 @@ def test_a_print_of_a_descriptor_iterator_is_no_tile() -> None:
     (told,) = reader.cute_layout.recognise_layouts("tCrA: GMMA::DescriptorIterator o (_1,_2,_4):(_0,_1024,_2)")
     assert told.facts["storage"] is None and "stages" not in told.facts and told.facts["element_bits"] == 128
     assert told.title.endswith("descriptors tCrA") and "in units of 16 bytes" in told.notices[1]
+
+
+# what no atom or layout has -------------------------------------------------------------------------------------------
+
+
+@for_each("majors", ["MN, GMMA::Major::K", "K, GMMA::Major::MN"])
+def test_an_atom_of_8_bit_operands_is_not_read_with_mn_major_ones(majors: str) -> None:
+    """PTX ISA 9.1, 9.7.15.5.2: the transpose immediates are for .f16 and .bf16 only."""
+    told = text_meanings.read_text(f"SM90_64x128x32_F32E4M3E4M3_SS_TN<GMMA::Major::{majors}>")
+    assert told.title == "No such atom" and "those of e4m3 are K-major" in told.notices[0]
+    assert text_meanings.read_text(f"SM90_64x128x16_F32F16F16_SS<GMMA::Major::{majors}>").kind == "instruction"
+
+
+@for_each(
+    ("layout", "notices"),
+    [
+        ("nvidia_mma<{versionMajor = 3, instrShape = [16, 100, 16]}>", ("no wgmma has M 64, N 100 and K 16.",)),
+        ("nvidia_mma<{versionMajor = 2, instrShape = [16, 16]}>", ("no mma.sync has 16×16.",)),
+        ("nvidia_mma<{versionMajor = 3, instrShape = [16, 128, 32]}>", ()),
+        ("nvidia_mma<{versionMajor = 2, instrShape = [16, 8]}>", ()),
+        ("nvidia_mma<{versionMajor = 2, instrShape = [1, 16, 8]}>", ()),  # of a batch
+        ("blocked<{threadsPerWarp = [4, 4], order = [1, 0]}>", ("a warp has 32, of AMD 64 or 32.",)),
+        ("blocked<{threadsPerWarp = [4, 8], order = [1, 0]}>", ()),
+        ("blocked<{threadsPerWarp = [8, 8], order = [1, 0]}>", ()),
+    ],
+)
+def test_a_layout_of_triton_names_what_no_target_has(layout: str, notices: tuple[str, ...]) -> None:
+    (meaning,) = reader.recognise_text(f"#ttg.{layout}").found
+    assert len(meaning.notices) == len(notices)
+    assert all(notice.endswith(said) for notice, said in zip(meaning.notices, notices, strict=True))

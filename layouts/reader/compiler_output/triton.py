@@ -15,6 +15,7 @@ from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
 from lanescope.reader.compiler_output import amd_layouts, gluon, printed_linear
+from lanescope.reader.compiler_output.triton_rules import find_broken_rules
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
@@ -288,10 +289,11 @@ def _make_meaning(
     opened = [] if sizes else ["shape"]
     opened += [] if bits else ["element_bits"]
     opened += [name for name in dict.fromkeys(_list_symbols(list(params.values()))) if name]
+    candidates = _list_candidates(attribute, params, letter, bits)
     facts: dict[str, Any] = {
         "attribute": attribute,
         "params": {key: _format_parent(value) for key, value in params.items()},
-        "candidates": [i.ptx for i in _list_candidates(attribute, params, letter, bits)][:_MOST_LISTED],
+        "candidates": [i.ptx for i in candidates][:_MOST_LISTED],
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
     }
@@ -299,7 +301,8 @@ def _make_meaning(
     refused = [_REFUSED[attribute]] if attribute in _REFUSED else []
     refused += [reason for major, reason in _OF_VERSIONS if major == version]
     facts["drawn"] = not refused
-    notices = [*refused, *([_NOTED[attribute]] if attribute in _NOTED else [])]
+    broken = find_broken_rules(attribute, params, bool(candidates))
+    notices = [*refused, *broken, *([_NOTED[attribute]] if attribute in _NOTED else [])]
     if is_amd(attribute, params):
         notices.append(NOTICE)
     return TextMeaning(

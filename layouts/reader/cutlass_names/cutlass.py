@@ -14,6 +14,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.slots import reads_mn_major
 from lanescope.reader.cutlass_names import tensor_atoms
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
@@ -125,6 +126,14 @@ def recognise_cutlass_atoms(text: str) -> tuple[TextMeaning, ...]:
         if len(layouts) == 1 and instructions[0].family.by_descriptor
         else None
     )
+    if majors and "MN" in majors.values() and not any(map(reads_mn_major, instructions)):
+        raise LayoutError(
+            "unknown_atom",
+            f"CUTLASS has no atom '{catalog.shorten(named[0], 60)}' with MN-major operands: those of"
+            f" {instructions[0].types['a']} are K-major.",
+            "wgmma transposes 16-bit operands only; CUTLASS's names of the others end in _TN and take no majors.",
+            "text",
+        )
     return make_instruction_meaning(
         instructions,
         f"'{catalog.shorten(named[0], 60)}'",
