@@ -321,7 +321,6 @@ def test_an_atom_of_8_bit_operands_is_not_read_with_mn_major_ones(majors: str) -
         ("nvidia_mma<{versionMajor = 2, instrShape = [1, 16, 8]}>", ()),  # of a batch
         ("blocked<{threadsPerWarp = [4, 4], order = [1, 0]}>", ("a warp has 32, of AMD 64 or 32.",)),
         ("blocked<{threadsPerWarp = [4, 8], order = [1, 0]}>", ()),
-        ("blocked<{threadsPerWarp = [8, 8], order = [1, 0]}>", ()),
     ],
 )
 def test_a_layout_of_triton_names_what_no_target_has(layout: str, notices: tuple[str, ...]) -> None:

@@ -55,23 +55,25 @@ def read_dot(text: str) -> Reading | None:
         return question_readings.build_unknown(text, "No such product", [f"{error.message} {error.hint}"])
     if sizes is None:
         return None
-    arguments = dict(_KEYWORD.findall(call["arguments"] or ""))
+    return _read_sized(text, sizes, rest, dict(_KEYWORD.findall(call["arguments"] or "")))
+
+
+def _read_sized(text: str, sizes: tuple[int, int, int], rest: str, arguments: dict[str, str]) -> Reading | None:
+    """Read a product of these sizes by the other words of its text; None if they name several types or targets."""
     precision = arguments.pop("input_precision", PRECISIONS[0])
     warps = _WARPS.search(rest)
     words = re.findall(r"[a-z]\w*", _WARPS.sub(" ", rest).lower())
     types = {_TYPE[word] for word in words if word in _TYPE}
-    targets = {target for word in words if (target := _find_target(word))}
+    targets = set(filter(None, map(_find_target, words)))
     if len(types) > 1 or len(targets) > 1:
         return None
     unused = [word for word in words if not (word in _TYPE or _find_target(word) or word in _BESIDE)]
     kind, target = next(iter(types), _DEFAULT_TYPE), next(iter(targets), _DEFAULT_TARGET)
-    count = int(next(filter(None, warps.groups()))) if warps else _DEFAULT_WARPS
+    count = int(warps[1] or warps[2]) if warps else _DEFAULT_WARPS
     given = ((types, kind), (targets, target), (warps, f"{count} warps"))
-    assumed = [value for found, value in given if not found]
-    notices = [
-        *([f"Assumed: {join_words(assumed)}. The page takes any other."] if assumed else ()),
-        *([f"Not used: {join_words([*unused, *arguments])}."] if unused or arguments else ()),
-    ]
+    assumed = join_words([value for found, value in given if not found])
+    notices = [f"Assumed: {assumed}. The page takes any other."] if assumed else []
+    notices += [f"Not used: {join_words([*unused, *arguments])}."] if unused or arguments else []
     acc = RESULTS.get(kind, ("fp32",))[0]
     return _read_choice(text, TritonDot(*sizes, kind, kind, target, acc, count, precision=precision), notices)
 

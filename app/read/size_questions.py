@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import page_meanings
@@ -33,20 +33,26 @@ def read_sizes(text: str) -> Reading | None:
     name = found[0]["name"].lower()
     rest = " ".join(_ASKED.sub(" ", _DIMENSION.sub(" ", text)).rstrip("? ").split())
     matches = forms.find_forms(rest)
-    if not (matches.forms and any(map(forms.is_opcode, matches.words))) or matches.ignored:
-        return None
-    products = [form for form in matches.forms if form.family.multiplies and name in form.sizes]
+    is_named = any(map(forms.is_opcode, matches.words)) and not matches.ignored
+    products = [form for form in matches.forms if is_named and form.family.multiplies and name in form.sizes]
     if not products:
         return None
+    title = f"{name.upper()} of {' '.join(matches.words)}"
+    meaning = page_meanings.build_page_meaning(title, _PAGE, tuple(_describe_products(name, products)))
+    return copy_fact(Reading, meaning, also=())
+
+
+def _describe_products(name: str, products: Sequence[Instruction]) -> Iterator[str]:
+    """Yield the sizes of a dimension, for each opcode where they differ."""
     said = {
         opcode: _describe_sizes(name, [form for form in products if form.syntax.opcode == opcode])
         for opcode in dict.fromkeys(form.syntax.opcode for form in products)
     }
     letter = name.upper()
-    each = [f"{letter} of {opcode} is {sizes}." for opcode, sizes in said.items()]
-    notices = tuple(each) if len(set(said.values())) > 1 else (f"{letter} is {next(iter(said.values()))}.",)
-    title = f"{letter} of {' '.join(matches.words)}"
-    return copy_fact(Reading, page_meanings.build_page_meaning(title, _PAGE, notices), also=())
+    if len(set(said.values())) == 1:
+        yield f"{letter} is {next(iter(said.values()))}."
+        return
+    yield from (f"{letter} of {opcode} is {sizes}." for opcode, sizes in said.items())
 
 
 def _describe_sizes(name: str, products: Sequence[Instruction]) -> str:

@@ -13,7 +13,7 @@ from lanescope.app.read.facts import Meaning
 from lanescope.descriptor.mistakes import NO_VERSION
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
-from lanescope.names.forms import find_forms
+from lanescope.names.forms import FormMatches, find_forms
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
@@ -69,17 +69,25 @@ def find_meaning(text: str) -> Meaning | None:
     use, query = _split_use(f"{match['use']} operand {label[-1]}" if _LABEL.fullmatch(label) else match["use"])
     meaning = meaning_links.build_meaning(found[0], match["word"])
     matches = find_forms(use)
+    if (read := _read_use(use, query, matches, meaning)) is not None:
+        return read
+    if not matches.forms and (label or not text.lstrip().lower().startswith("0x")):
+        return None
+    unused = f"Not used: {shorten_value(match['use'].strip(), 60)}."
+    return dataclasses.replace(meaning, notices=(*meaning.notices, unused))
+
+
+def _read_use(use: str, query: dict[str, str], matches: FormMatches, meaning: Meaning) -> Meaning | None:
+    """Return a word's meaning with the instruction that its use names, or why that one does not read it; None if the
+    use names none or several.
+    """
     compiled = _find_compiled(use)
     forms = compiled or (matches.forms if matches.named else ())
     fitting = [form for form in forms if _fits(form, meaning, query)]
     if len({form.shape for form in fitting}) == 1 and (compiled or not matches.ignored):
         return _link_use(meaning, fitting, query)
-    if matches.forms and not fitting and (reason := _explain_other_format(matches.forms[0], meaning)):
-        return dataclasses.replace(meaning, notices=(reason, *meaning.notices))
-    if not matches.forms and (label or not text.lstrip().lower().startswith("0x")):
-        return None
-    unused = f"Not used: {shorten_value(match['use'].strip(), 60)}."
-    return dataclasses.replace(meaning, notices=(*meaning.notices, unused))
+    reason = _explain_other_format(matches.forms[0], meaning) if matches.forms and not fitting else ""
+    return dataclasses.replace(meaning, notices=(reason, *meaning.notices)) if reason else None
 
 
 def _list_descriptors(match: re.Match[str] | None) -> list[TextMeaning]:
