@@ -115,7 +115,14 @@ def test_what_is_not_read_of_a_text_is_said(text: str, says: str) -> None:
     assert any(says in notice for notice in read(text).notices), read(text)
 
 
-@for_each("text", ["0x4000004000010100 + 2", "(0x4000004000010100 | 0x2)", "HMMA.16816.F32 R24, R4, R12, R24"])
+@for_each(
+    "text",
+    [
+        "0x4000004000010100 + 2",
+        "(0x4000004000010100 | 0x2)",
+        "HMMA.16816.F32 R24, R4, R12, R24 ; /* 0x0000000c0804723c */",
+    ],
+)
 def test_what_is_read_is_not_called_unread(text: str) -> None:
     assert not any("Not read" in notice or "Not used" in notice for notice in read(text).notices)
 

@@ -15,8 +15,9 @@ from lanescope.reader.words.word_spellings import is_address_number
 
 _LONGEST = 400  # characters of a text of one line
 _CODE = re.compile(  # computes with its numbers, or prints them beside others
-    r"<<|>>|[&|^]=|\w\(|[\"#]|^\s*/\*|\w\s*[|^&*%]\s*\w|\w\s+[+-]\s+\w"
+    r"<<|>>|[&|^]=|\w\(|[\"#]|\w\s*[|^&*%]\s*\w|\w\s+[+-]\s+\w"
 )
+_COMMENT = re.compile(r"/\*[^*]*\*/")  # the encoding behind a line of SASS
 _NUMBER = re.compile(r"(?<![\w.$%])0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){6,15}(?![\w.])")
 _MOST = 4
 _READ = ("instruction", "descriptor", "topic")  # in others a number is a pointer that a print has beside a layout
@@ -27,6 +28,7 @@ def list_dropped(text: str, reading: Reading) -> tuple[str, ...]:
     if reading.kind not in _READ or len(text) > _LONGEST or "\n" in text.strip() or _CODE.search(text):
         return ()
     used = _join_meanings(reading)
+    text = _COMMENT.sub(" ", text)
     numbers = [match[0] for match in _NUMBER.finditer(text) if not _is_used(match[0], used)]
     said = [f"Not read: {join_words(list(dict.fromkeys(numbers))[:_MOST])}."] if numbers else []
     return (*said, *_explain_opcodes(text, used))

@@ -151,7 +151,8 @@ def list_boxes(text: str) -> tuple[Meaning, ...]:
     is_box = (known | of_several).issuperset(words) and not _BOX_WORDS.isdisjoint(words)
     if not (is_box and sizes and all(len(set(each)) == 1 or len(each) == len(sizes) for each in (modes, bit_counts))):
         return ()
-    modes, bit_counts = (each if len(each) == len(sizes) else each[:1] * len(sizes) for each in (modes, bit_counts))
+    modes = modes if len(modes) == len(sizes) else modes[:1] * len(sizes)
+    bit_counts = bit_counts if len(bit_counts) == len(sizes) else bit_counts[:1] * len(sizes)
     found = [
         _link_lengths(int(first), int(second), mode, bits)
         for (first, second), mode, bits in zip(sizes, modes, bit_counts, strict=True)

@@ -29,6 +29,9 @@ _LEGAL = re.compile(  # is m64n264k16 legal?
     r"(?:an?\s+)?(?:legal|valid|allowed|supported|exist|possible|ok)(?:\s+(?:shape|instruction|size))?\s*\??\s*",
     re.I,
 )
+_USABLE = re.compile(  # can I use m64n8k16 with f16?
+    r"\s*(?:can|may|could)\s+(?:i|we|you|one)\s+use\s+(?P<name>(?=[^?]*\bm\d+n\d+)[^?]+?)\s*\??\s*", re.I
+)
 
 
 def normalize_text(text: str) -> str:
@@ -41,7 +44,7 @@ def normalize_text(text: str) -> str:
     text = word_uses.strip_question(text)
     if _SASS.fullmatch(text):
         return sass.spell_mnemonic(re.sub(r"[.\s]+", ".", text.strip()))
-    if match := _LEGAL.fullmatch(text):
+    if match := _LEGAL.fullmatch(text) or _USABLE.fullmatch(text):
         return match["name"]
     match = _KIND_LAST.fullmatch(text)
     return f"{match[2]} {match[1]}" if match else text

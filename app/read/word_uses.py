@@ -30,6 +30,8 @@ _ASKED = re.compile(
 _SAID = re.compile(
     r"\s+(?:as(?:\s+an?)?|(?:mean|read|describe|encode|say|right|correct|ok|valid|legal)s?)(?=\s|$)", re.I
 )
+_NUMBERS = re.compile(_WORD.replace("?P<word>", "?:"), re.I)
+_ARTICLE = re.compile(r"\s+an?\s+(?=(?:wgmma|tcgen05|umma|matrix|i?desc|descriptor)\b)", re.I)
 _USE = r"(?P<use>[\w.:×+=, -]{1,120}?)"
 _TEXTS = (
     re.compile(rf"\s*(?:(?P<label>\w{{1,30}})\s*[:=]\s*)?{_WORD}[\s,;]+{_USE}\s*", re.I),
@@ -52,7 +54,9 @@ def strip_question(text: str) -> str:
     '0x4000004000010100 for A of wgmma'
     """
     asked = _ASKED.match(text)
-    return _SAID.sub("", text[asked.end() :].rstrip("? "), count=1) if asked else text
+    if asked is None or len(_NUMBERS.findall(text)) > 1:
+        return text
+    return _ARTICLE.sub(" ", _SAID.sub("", text[asked.end() :].rstrip("? "), count=1))
 
 
 def find_meaning(text: str) -> Meaning | None:

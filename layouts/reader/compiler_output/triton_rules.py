@@ -18,16 +18,18 @@ def find_broken_rules(attribute: str, params: Mapping[str, Any], has_instruction
     >>> list(find_broken_rules("blocked", {"threadsPerWarp": [4, 4]}, False))
     ['threadsPerWarp = [4, 4] is 16 threads; a warp has 32, of AMD 64 or 32.']
     """
-    threads = params.get("threadsPerWarp")
-    if attribute == "blocked" and _is_sizes(threads) and prod(threads) not in (32, 64):
+    threads = _get_sizes(params, "threadsPerWarp")
+    if attribute == "blocked" and threads and prod(threads) not in (32, 64):
         yield f"threadsPerWarp = {threads} is {prod(threads)} threads; a warp has 32, of AMD 64 or 32."
-    shape, name = params.get("instrShape"), _INSTRUCTIONS.get(params.get("versionMajor", 0))
-    if attribute == "nvidia_mma" and _is_sizes(shape) and len(shape) == _LENGTHS.get(name) and not has_instruction:
+    shape, name = _get_sizes(params, "instrShape"), _INSTRUCTIONS.get(params.get("versionMajor", 0), "")
+    if attribute == "nvidia_mma" and name and len(shape) == _LENGTHS[name] and not has_instruction:
         said = "×".join(map(str, shape))
         if name == "wgmma":
             said = join_words([f"{letter} {size}" for letter, size in zip("MNK", [64, *shape[1:]], strict=True)])
         yield f"instrShape = {shape}: no {name} has {said}."
 
 
-def _is_sizes(value: Any) -> bool:
-    return isinstance(value, list) and all(type(size) is int for size in value)
+def _get_sizes(params: Mapping[str, Any], key: str) -> list[int]:
+    """Return a parameter that is a list of numbers, [] for another."""
+    value = params.get(key)
+    return value if isinstance(value, list) and all(type(size) is int for size in value) else []
