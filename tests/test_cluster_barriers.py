@@ -111,7 +111,7 @@ def test_a_multicast_of_a_pair_signals_the_block_of_each_pair_that_its_mbarrier_
     """Both blocks of a pair send bytes to the mbarrier of its first block."""
     one, place = np.ones(1, np.bool_), np.array([64])
     plain, pair = ("cp.async.bulk.tensor.2d.shared::cluster.multicast::cluster", "cp.async.bulk.cta_group::2")
-    targets = [[int(at[0]) >> RANK_BIT for _, at in list_targets(of, one, one * 15, place)] for of in (plain, pair)]
+    targets = [[int(at[0]) >> RANK_BIT for _, _, at in list_targets(of, one, one * 15, place)] for of in (plain, pair)]
     assert targets == [[0, 1, 2, 3], [0, 0, 2, 2]]
 
 

@@ -65,6 +65,7 @@ ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
+MOST_TILE_CTAS = 4  # of a cluster whose tiles are followed
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")
@@ -235,7 +236,7 @@ class _Program:
         runs: list[KernelRunner] = []
         complete = True
         for rank in range(prod(shape)):
-            runner = self._make_runner(block, function.name, ClusterPlace(shape, rank) if prod(shape) > 1 else None)
+            runner = self._make_runner(block, function.name, self._place_block(shape, rank, runs))
             self._set_grid(runner, host, launch, enclosing)
             runner, ended = self._run_with_arguments(runner, function, inner)
             runs.append(runner)
@@ -263,7 +264,7 @@ class _Program:
         self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
     ) -> tuple[int, int, int]:
         """Return the shape of a kernel's clusters where mbarriers are followed; (1, 1, 1) if it is open."""
-        if self.follow != BARRIERS or self.tiles is not None:
+        if self.follow != BARRIERS:
             return (1, 1, 1)
         head = read_head(self.text, function)
         kernels = [one for one in self._list_kernels() if one.body is not None]
@@ -272,7 +273,18 @@ class _Program:
         written = find_cluster_text(head, self.text[slice(*around)])
         sizes = read_sizes(host, parse_expression(f"dim3({', '.join(written)})"), scope) if written else None
         x, y, z = (*(sizes or ()), 1, 1, 1)[:3]
-        return (x, y, z) if 0 < x * y * z <= MOST_CTAS else (1, 1, 1)
+        most = MOST_CTAS if self.tiles is None else MOST_TILE_CTAS
+        return (x, y, z) if 0 < x * y * z <= most else (1, 1, 1)
+
+    def _place_block(
+        self, shape: tuple[int, int, int], rank: int, earlier: Sequence[KernelRunner]
+    ) -> ClusterPlace | None:
+        """Return the place of a block in the cluster that is run; None for one of its own. earlier: runs of others."""
+        if prod(shape) == 1:
+            return None
+        block = self.tiles.block if self.tiles is not None else (0, 0, 0)
+        x, y, z = (at // size * size for at, size in zip(block, shape, strict=True))
+        return ClusterPlace(shape, rank, (x, y, z), earlier[rank - 1] if rank % 2 else None)
 
     def _run_with_arguments(
         self, runner: KernelRunner, function: tree.Function, scope: Scope
@@ -343,16 +355,19 @@ class _Program:
         elif self.follow == BARRIERS:
             runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
             runner.open_member = OPEN_MEMBER
-        if cluster is not None:
-            runner.cluster, runner.block_index = cluster, cluster.index
-            runner.shared.next += cluster.base
-            runner.shared.dynamic += cluster.base
         if self.tiles is not None:
             runner.block_index, runner.most_steps = self.tiles.block, MOST_BARRIER_STEPS
             if self.follow == BARRIERS:
                 runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
             runner.sizes, runner.grid = self.tiles.sizes.get(kernel), self.tiles.grids.get(kernel, runner.grid)
+        if cluster is not None:
+            runner.cluster, runner.block_index = cluster, cluster.block
+            runner.shared.base = cluster.base
+            runner.shared.next += cluster.base
+            runner.shared.dynamic += cluster.base
+            if isinstance(runner.barriers, TileTrace):
+                runner.barriers.join_pair(runner)
         return runner
 
 

@@ -204,6 +204,7 @@ class KernelRunner:
             return
         if not self.follows_bytes:
             return
+        places = self.shared.localize(places)
         if self.assumed and self.barriers is not None:
             data = make_open_data(self.threads, data.size)
         if site not in self.stores:
@@ -236,6 +237,7 @@ class KernelRunner:
             return make_open_data(self.threads, size)
         if self.order is not None:
             self.order.read_bytes(self._make_access(places, size, mask, site))
+        places = self.shared.localize(places)
         data = self.shared.load_bytes(places, size, mask)
         return data if self.barriers is None else self.barriers.replace_bytes(self, data, places, mask, site)
 

@@ -7,7 +7,7 @@ a box are along K is seen from the products that add to the same D.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -17,8 +17,7 @@ import numpy as np
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, make_agents
-from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulation
+from lanescope.reader.threads.barriers.clusters import WINDOW
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
 from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove, TileProduct, TileTrace
@@ -29,7 +28,7 @@ from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line
 
 Block = tuple[int, int, int]
 WARPGROUP = 4  # warps
-_ALL = (1 << 64) - 1
+ALL_BITS = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,68 +211,42 @@ class OriginFinder:
             self.products[product.result].append(product)
         self.sums: dict[tuple[int, int], SumOrigin | None] = {}
         self.boxes: list[LoadedBox] = []
+        self.mate: OriginFinder | None = None  # the other block of a pair
         self.owner = np.full(SHARED_BYTES, -1, np.int64)
 
-    def replay(self) -> bool:
-        """Find the origin of every product; return whether the run is known and ends."""
-        events = self.trace.events
-        if not self.trace.ended or not self.trace.loads or not self.trace.sums.is_even or not is_exact(events):
-            return False
-        agents = make_agents(events, self.run.threads)
-        outcome = Simulation(agents).run(REPLAY)
-        if outcome.blocked:
-            return False
+    def take_products(self, other: OriginFinder) -> None:
+        """Take the products that the other block of a pair issues for both."""
+        self.products, self.mate, other.mate = other.products, other, self
+
+    def map_loads(self) -> dict[int, list[BoxMove]]:
+        """Return the copies of boxes by their events."""
         loads: dict[int, list[BoxMove]] = {}
         for move in self.trace.loads:
             loads.setdefault(move.event, []).append(move)
-        products = {product.event: product for product in self.trace.products}
-        return all(self._follow(agents[n], event, loads, products) for n, event in outcome.moves)
+        return loads
 
     def count_dynamic_bytes(self) -> int:
         """Return how many bytes of dynamic shared memory the loaded boxes reach; 0 for a kernel without it."""
         if "" not in self.run.dynamic:
             return 0
-        ends = [box.base + count_box_span(box.map) - self.run.shared.dynamic for box in self.boxes]
+        dynamic = self.run.shared.dynamic - self.run.shared.base
+        ends = [box.base + count_box_span(box.map) - dynamic for box in self.boxes]
         return max(0, *ends) if ends else 0
 
-    def _follow(
-        self, agent: Agent, event: int, loads: Mapping[int, list[BoxMove]], products: Mapping[int, TileProduct]
-    ) -> bool:
-        if event in products:
-            first = 0 if products[event].in_memory else agent.warp // 4 * 4
-            if 32 * (first + 4) > self.run.threads:
-                return False
-            if (event, first) not in self.origins:  # once for the warpgroup
-                self._read(products[event], first)
-            return True
-        for move in loads.get(event, ()):
-            lanes = [int(lane) for lane in np.flatnonzero(move.mask) if lane // 32 == agent.warp]
-            if not all(self._fill(move, lane) for lane in lanes):
-                return False
-        return event in loads or self.trace.sums.scaled  # else a copy of scale factors
-
-    def _fill(self, move: BoxMove, lane: int) -> bool:
+    def fill(self, move: BoxMove, lane: int) -> bool:
+        """Fill shared memory of the block by a box; return whether its bytes are known."""
         tensor_map = self.maps.find(self.run.kernel, move.maps)
         if tensor_map is None or not is_plain_map(tensor_map) or len(tensor_map.box) != len(move.at):
             return False
-        base, span = int(move.place[lane]), count_box_span(tensor_map)
+        base, span = int(move.place[lane]) & WINDOW, count_box_span(tensor_map)
         if not 0 <= base < SHARED_BYTES - span:
             return False
         self.owner[base : base + span] = len(self.boxes)
         self.boxes.append(LoadedBox(move, lane, tensor_map, base))
         return True
 
-    def _read(self, product: TileProduct, first: int) -> None:
-        """Find what the warps of a warpgroup multiply. first: the number of its first warp."""
-        known: dict[tuple[str, int], OperandOrigin | None] = {}
-        for warp in range(first, first + 4):
-            words = {name: int(values[32 * warp]) & _ALL for name, values in product.words.items()}
-            for key in words.items():
-                if key not in known:
-                    known[key] = self._locate(key[1], product.views[key[0]])
-            self.origins[product.event, warp] = {name: known[name, word] for name, word in words.items()}
-
-    def _locate(self, word: int, seen: View) -> OperandOrigin | None:
+    def locate(self, word: int, seen: View) -> OperandOrigin | None:
+        """Return what a product takes through a descriptor; None if it is not known."""
         places = _list_edges(word, seen)
         if places is None or places.min() < 0 or places.max() >= SHARED_BYTES:
             return None

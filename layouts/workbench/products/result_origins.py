@@ -8,8 +8,8 @@ or column of a copy or of the store is wrong. Tiles that are not stored as rows 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -22,26 +22,26 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barriers.barrier_trace import WARP, TraceLostError
-from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import parse_expression
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.results import MOST_STORES
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
-from lanescope.reader.threads.memory.tile_trace import BoxMove, TileSetup
+from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.reader.threads.memory.turn_counts import CountFoundError
-from lanescope.reader.threads.runner import KernelRunner, StepsOverError
+from lanescope.reader.threads.runner import StepsOverError
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
-from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, give_sizes
+from lanescope.workbench.products.block_runs import DEEP, LOST, BlockRunner, list_blocks
+from lanescope.workbench.products.known_sizes import DEPTH, GivenSizes, give_sizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
+from lanescope.workbench.products.pair_halves import find_same_half
 from lanescope.workbench.products.product_origins import (
     WARPGROUP,
     Block,
-    BoxLister,
     OriginFinder,
     SumOrigin,
     flatten_coordinates,
@@ -65,13 +65,9 @@ TITLES = {
     **product_slices.TITLES,
     **OVERWRITE_TITLES,
 }
-BLOCKS = 16  # of the grid along x
-DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
-MANY_BLOCKS = 96  # of the grid, if M, N and K differ
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
-_LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
 # origins, places, coordinates inside D, their store, and the threads that execute it
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove, Ints]
 
@@ -102,7 +98,7 @@ def check_origins(
                     break
     except (LayoutError, OverdueError):
         pass
-    return report or OriginReport(open=_open_kernels(source, {one.name: _LOST for one in source.functions}))
+    return report or OriginReport(open=_open_kernels(source, {one.name: LOST for one in source.functions}))
 
 
 def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:
@@ -123,8 +119,8 @@ def _run_and_judge(
     square matrices.
     """
     maps = MapFinder(source, given.sizes if given is not None else None)
-    runner = _BlockRunner(source, macros, recorded, given, maps, size)
-    if not runner.run_blocks(_list_blocks(source.code.text, given)):
+    runner = BlockRunner(source, macros, recorded, given, maps, size)
+    if not runner.run_blocks(list_blocks(source.code.text, given)):
         return None
     finders = runner.replay_runs()
     further = {block for key, of in finders.items() for block in find_last_block(of, runner.find_grid(key[0]))}
@@ -140,85 +136,6 @@ def _run_and_judge(
             reasons[key[0]] = reasons.get(key[0]) or reason
         found = list({(one.code, one.span): one for one in found}.values())
     return OriginReport(tuple(found), () if found else _open_kernels(source, reasons))
-
-
-@dataclass(slots=True, eq=False)
-class _BlockRunner:
-    """Runs blocks of the kernels of a text. lost: why the D of a kernel is open, by name."""
-
-    source: KernelText
-    macros: Mapping[str, str]
-    recorded: Sequence[KernelLaunchRecord]
-    given: GivenSizes | None
-    maps: MapFinder
-    size: int
-    runs: dict[tuple[str, int], list[OriginFinder]] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
-
-    def run_blocks(self, blocks: Iterable[Block]) -> bool:
-        """Run blocks of all kernels; return whether all integers that they are given are known."""
-        text = self.source.code.text
-        for block in blocks:
-            setup, size = self._choose_setup(block)
-            branches = list(run_kernels(text, self.macros, self.recorded, BARRIERS, size, tiles=setup))
-            if len(branches) != 1:
-                self.lost |= {one.name: "its text has several choices of #if" for one in self.source.functions}
-                return not self.runs
-            if any(run.runner.unsized for run in branches[0]):
-                return False
-            for n, run in enumerate(branches[0]):
-                if _is_known(run):
-                    self.runs.setdefault((run.function.name, n), []).append(OriginFinder(run.runner, self.maps))
-                elif not run.why:
-                    self.lost[run.function.name] = run.runner.lost or _LOST
-        return True
-
-    def _choose_setup(self, block: Block) -> tuple[TileSetup, tuple[int, int]]:
-        """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
-        if self.given is None:
-            return TileSetup(block, BoxLister(self.maps)), (self.size, BLOCKS)
-        return TileSetup(block, BoxLister(self.maps), self.given.arguments, self.given.grids), (self.size, MANY_BLOCKS)
-
-    def replay_runs(self) -> dict[tuple[str, int], list[OriginFinder]]:
-        """Return the blocks of each kernel that compute, with what they multiply; none if that of one is not known."""
-        busy = {key: [one for one in of if one.trace.loads or one.run.results] for key, of in self.runs.items()}
-        for key, of in busy.items():
-            idle = {one.block for one in self.runs[key]} - {one.block for one in of}
-            if of and idle and "gridDim" not in self.source.blank:
-                self.lost[key[0]] = f"block {min(idle)} computes nothing"
-        return {key: of if all(map(_replay, of)) else [] for key, of in busy.items()}
-
-    def find_grid(self, name: str) -> Block | None:
-        """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""
-        known = self.given.grids.get(name) if self.given is not None else None
-        return known or ((MANY_BLOCKS, 1, 1) if "gridDim" in self.source.blank else None)
-
-
-def _replay(finder: OriginFinder) -> bool:
-    return not finder.run.open_outputs and (bool(finder.boxes) or finder.replay())
-
-
-def _is_known(run: KernelRun) -> bool:
-    return run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner)
-
-
-def _overlaps_dynamic(run: KernelRunner) -> bool:
-    """Return whether a run put arrays of a fixed size where dynamic shared memory is."""
-    return "" in run.dynamic and run.shared.next > run.shared.dynamic
-
-
-def _list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
-    """Return the blocks that are run: in all directions of the grid, and in another row of one that is numbered."""
-    last = min((grid[0] - 1 for grid in given.grids.values()), default=43) if given is not None else 0
-    far = max(last, 1) if given is not None else 7
-    plane = re.search(r"blockIdx\s*\.\s*y|%ctaid\.y", text)
-    if plane:
-        row = min((grid[1] - 1 for grid in given.grids.values()), default=2) if given is not None else 2
-        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, row, 0)]
-    else:
-        blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
-    deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
-    return [*blocks, (0, 0, 1)] if deep else blocks
 
 
 def _list_needed(finders: Mapping[tuple[str, int], Sequence[OriginFinder]]) -> dict[str, int]:
@@ -277,6 +194,7 @@ def _list_mistakes(
     text = finders[0].run.text
     yield find_slice_mistake(sums)
     yield find_other_map(sums[0])
+    yield find_same_half(finders)
     depth = (sums[0].get_depth(0) or 0) if given is not None else 0
     for array, of_array in tiles.items():
         yield judge_array(array, of_array, text, depth)

@@ -152,12 +152,14 @@ def _add_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...])
     if kind == "wait" and not _repeats(code):
         trace.peek(event)
     elif "multicast" in opcode:
-        for mask, places in _list_targets(code, opcode, event.mask, operands):
+        for rank, mask, places in _list_targets(code, opcode, event.mask, operands):
             trace.add(run, replace(event, mask=mask, places=places))
+            if kind == "copy":
+                trace.follow_copy(code, opcode, operands, mask, rank)
     else:
         trace.add(run, event)
-    if kind == "copy":
-        trace.follow_copy(code, opcode, operands, run.mask)
+        if kind == "copy":
+            trace.follow_copy(code, opcode, operands, run.mask)
 
 
 def _expect_bytes(code: AsmCode, opcode: str, operands: tuple[str, ...], mask: Mask | None = None) -> None:
@@ -168,8 +170,8 @@ def _expect_bytes(code: AsmCode, opcode: str, operands: tuple[str, ...], mask: M
         trace.add(run, event if mask is None else replace(event, mask=mask))
 
 
-def _list_targets(code: AsmCode, opcode: str, mask: Mask, operands: Sequence[str]) -> Iterator[tuple[Mask, Ints]]:
-    """Yield the threads of a multicast and its mbarriers in each block that they signal."""
+def _list_targets(code: AsmCode, opcode: str, mask: Mask, operands: Sequence[str]) -> Iterator[tuple[int, Mask, Ints]]:
+    """Yield each block that a multicast is for, with the threads and the mbarriers that they signal."""
     token = _find_mask_operand(operands)
     place, masks, run = operands[operands.index(token) - 1], _read_lanes(code, token), code.run
     if run.barriers is not None and run.cluster is not None and (masks[mask] >> prod(run.cluster.shape)).any():
@@ -283,7 +285,7 @@ def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None
     if multicast:
         token = _find_mask_operand(operands)
         box = replace(box, mask=code.get_site(token), blocks=int(_read_lanes(code, token)[first]).bit_count())
-    for lanes, at in _list_targets(code, opcode, mask, operands) if multicast else [(mask, places)]:
+    for _, lanes, at in _list_targets(code, opcode, mask, operands) if multicast else [(rank, mask, places)]:
         if tensor:
             run.barriers.bytes.note_boxes(lanes, at, box, call)
         else:

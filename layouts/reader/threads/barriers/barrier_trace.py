@@ -162,8 +162,12 @@ class BarrierTrace:
         """Return the numbers of the operands of an asm statement that are loaded only if something needs them."""
         return ()
 
-    def follow_copy(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> None:
-        """Follow a copy whose bytes arrive on an mbarrier: the last event. mask: the threads that issue it."""
+    def follow_copy(
+        self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, rank: int | None = None
+    ) -> None:
+        """Follow a copy whose bytes arrive on an mbarrier: the last event. mask: the threads that issue it; rank: of
+        the block that a multicast fills.
+        """
 
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         """Follow an instruction without mbarriers; return whether nothing is left to do for it."""

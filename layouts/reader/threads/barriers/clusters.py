@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lanescope.reader.threads.memory.storage import Ints, Mask
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
 
 RANK_BIT = 24
 WINDOW = (1 << RANK_BIT) - 1
@@ -27,10 +31,15 @@ _MEMBERS = re.compile(r"\b(?:clusterDim|cluster_dims|dimCluster)\s*=\s*(?:dim3\s
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlace:
-    """The cluster, and the rank of the block that is run."""
+    """The cluster, and the rank of the block that is run.
+
+    first: the block of rank 0; mate: the run of the other block of a pair, if that was run before.
+    """
 
     shape: tuple[int, int, int]
     rank: int
+    first: tuple[int, int, int] = (0, 0, 0)
+    mate: KernelRunner | None = field(default=None, compare=False, repr=False)
 
     @property
     def index(self) -> tuple[int, int, int]:
@@ -39,18 +48,24 @@ class ClusterPlace:
         return self.rank % x, self.rank // x % y, self.rank // (x * y)
 
     @property
+    def block(self) -> tuple[int, int, int]:
+        """The place of the block in the grid."""
+        (x, y, z), (a, b, c) = self.first, self.index
+        return x + a, y + b, z + c
+
+    @property
     def base(self) -> int:
         """What is added to addresses in the block's own shared memory."""
         return self.rank << RANK_BIT
 
     def find_register(self, name: str, dim: int) -> int | None:
-        """Return the value of a special register of a grid with one cluster along y and z; None for another one."""
+        """Return the value of a special register; None for another one."""
         values = {
             "cluster_ctarank": self.rank,
             "cluster_nctarank": prod(self.shape),
             "cluster_ctaid": self.index[dim],
             "cluster_nctaid": self.shape[dim],
-            "clusterid": 0,
+            "clusterid": self.first[dim] // self.shape[dim],
             "is_explicit_cluster": 1,
         }
         return values.get(name)
@@ -66,8 +81,8 @@ def map_address(place: Ints, rank: Ints) -> Ints:
     return (place & WINDOW) | (rank << RANK_BIT)
 
 
-def list_targets(opcode: str, mask: Mask, masks: Ints, places: Ints) -> Iterator[tuple[Mask, Ints]]:
-    """Yield (threads, addresses) for each block that a multicast signals. masks: the blocks, places: the mbarrier.
+def list_targets(opcode: str, mask: Mask, masks: Ints, places: Ints) -> Iterator[tuple[int, Mask, Ints]]:
+    """Yield (rank, threads, addresses) for each block that a multicast is for. masks: the blocks, places: the mbarrier.
 
     A copy of a pair signals the mbarrier in that block of the pair which the address names.
     """
@@ -76,7 +91,7 @@ def list_targets(opcode: str, mask: Mask, masks: Ints, places: Ints) -> Iterator
         target = np.full(len(places), rank, np.int64)
         if _PAIR.search(opcode) and opcode.startswith("cp."):
             target = (target & ~1) | (places >> RANK_BIT & 1)
-        yield mask & (masks >> rank & 1).astype(np.bool_), map_address(places, target)
+        yield rank, mask & (masks >> rank & 1).astype(np.bool_), map_address(places, target)
 
 
 def find_cluster_text(head: str, launcher: str) -> list[str]:

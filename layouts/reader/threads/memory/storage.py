@@ -310,7 +310,8 @@ class SharedMemory:
     """Shared memory of the block: the origin of each byte.
 
     stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete;
-    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is.
+    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; base: what
+    addresses have before the offset in the block's own memory, in a cluster.
     """
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -325,12 +326,17 @@ class SharedMemory:
     outside: set[int] = field(default_factory=set)
     changed: list[tuple[Ints, DataBytes]] | None = None  # bytes that stores have changed, and what they were before
     past: int = 0  # the end of the highest bytes that are certainly stored
+    base: int = 0
 
     def allocate_array(self, size: int) -> int:
         """Return the address of a new array."""
         at = -(-self.next // ALIGNMENT) * ALIGNMENT
         self.next = at + size
         return at
+
+    def localize(self, places: Ints) -> Ints:
+        """Return addresses without that of the block."""
+        return places - self.base if self.base else places
 
     def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> None:
         """Store bytes at an address of every thread; store nothing if an address is out of range."""
@@ -339,7 +345,7 @@ class SharedMemory:
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
             return
-        if ((places >= self.next) & (places < self.dynamic)).any():
+        if ((places >= self.next - self.base) & (places < self.dynamic - self.base)).any():
             self.outside.add(writer)
         if self.changed is not None:
             other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])

@@ -1,7 +1,8 @@
 """D of tcgen05.mma in a run that follows tiles: the products that add to it, and what tcgen05.ld returns of it.
 
-Followed are products of 128 or 64 rows by one CTA: a lane of tensor memory is a row of D, a column of 32 bits is one of
-its columns. Tiles may take turns in the same columns if each is loaded once. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
+Followed are products of 128 or 64 rows by one CTA, and of 256 rows by two, of which each has 128: a lane of tensor
+memory is a row of D, a column of 32 bits is one of its columns. Tiles may take turns in the same columns if each is
+loaded once. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class TensorSums:
     owner: of each column the number of its result, -1 for none; first: the first column of each result, rows: the row
     of D in each of its lanes; turns: the results that begin at a column, in their order; loads: how often each warp has
     loaded (its first lane, its first column); scaled: whether tcgen05.cp has copied scale factors, which are not
-    followed.
+    followed; paired: whether its products are those of a pair of CTAs.
     """
 
     owner: Ints = field(default_factory=lambda: np.full(COLUMNS, -1, np.int64))
@@ -46,6 +47,7 @@ class TensorSums:
     rows: dict[int, Ints] = field(default_factory=dict)
     turns: dict[int, list[int]] = field(default_factory=dict)
     scaled: bool = False
+    paired: bool = False
     loads: Counter[tuple[int, int, int]] = field(default_factory=Counter)
 
     def add_product(self, code: AsmCode, event: TensorEvent) -> tuple[int, Tcgen05Mma]:
@@ -69,9 +71,17 @@ class TensorSums:
             raise TraceLostError("its tiles use parts of the same columns of tensor memory in turn")
         result = len(code.run.results)
         code.run.results.append(ProductResult(instruction.ptx, code.assembly.span, None, True))
-        self.owner[columns], self.first[result], self.rows[result] = result, start, _ROWS[instruction.m]
+        rows = _ROWS[LANES if instruction.pair else instruction.m]
+        self.owner[columns], self.first[result], self.rows[result] = result, start, rows
         self.turns.setdefault(start, []).append(result)
+        self.paired |= instruction.pair
         return result, instruction
+
+    def take_results(self, other: TensorSums) -> None:
+        """Take the results of the other block of a pair, which has issued the products of both."""
+        self.owner, self.paired = other.owner.copy(), True
+        self.first, self.rows = dict(other.first), dict(other.rows)
+        self.turns = {start: list(results) for start, results in other.turns.items()}
 
     def _are_all_of(self, owners: set[int], start: int, count: int) -> bool:
         """Return whether some columns have one owner, which has no others."""
@@ -134,9 +144,9 @@ class TensorSums:
 
 def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
     """Return why D of a product is not followed, "" if it is."""
-    if instruction.pair:
-        return "products of pairs of CTAs are not followed"
-    if instruction.m not in _ROWS:
+    if instruction.pair and instruction.m != 2 * LANES:
+        return f"products of pairs of CTAs with M = {instruction.m} are not followed"
+    if not instruction.pair and instruction.m not in _ROWS:
         return f"products with M = {instruction.m} are not followed"
     if instruction.d not in ("f32", "s32"):
         return f"D of the type {instruction.d} is not followed"

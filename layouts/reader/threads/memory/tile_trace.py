@@ -23,6 +23,7 @@ from lanescope.reader.threads.barriers.barrier_trace import (
     TraceLostError,
     spread_known,
 )
+from lanescope.reader.threads.barriers.clusters import map_address
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
@@ -79,7 +80,8 @@ class BoxMove:
 class TileProduct:
     """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
     before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
-    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open.
+    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open; pair:
+    whether two blocks have a half of A, of B and of D each.
     """
 
     event: int
@@ -92,6 +94,7 @@ class TileProduct:
     calls: tuple[Span, ...]
     in_memory: bool = False
     start: str = ""
+    pair: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,13 @@ class TileTrace(BarrierTrace):
     order: StagedOrder = field(default_factory=StagedOrder)
     sums: TensorSums = field(default_factory=TensorSums)
     steps: TileSteps = field(default_factory=TileSteps)
+
+    def join_pair(self, run: KernelRunner) -> None:
+        """Take the results of the other block of a pair, if that issues the products of both."""
+        mate = run.cluster.mate if run.cluster is not None else None
+        if mate is not None and isinstance(mate.barriers, TileTrace) and mate.barriers.sums.paired:
+            self.sums.take_results(mate.barriers.sums)
+            run.results += mate.results
 
     @property
     def skips_products(self) -> bool:
@@ -156,9 +166,11 @@ class TileTrace(BarrierTrace):
         self.fills.note_fence()
         self.order.fences += 1
 
-    def follow_copy(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> None:
+    def follow_copy(
+        self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, rank: int | None = None
+    ) -> None:
         if _TENSOR.match(opcode):
-            _note_box(code, opcode, operands, mask, len(self.events) - 1)
+            _note_box(code, opcode, operands, mask, len(self.events) - 1, rank)
 
     def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
         if event.verb == "mma":
@@ -197,8 +209,12 @@ class TileTrace(BarrierTrace):
 # instructions ---------------------------------------------------------------------------------------------------------
 
 
-def _note_box(code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, event: int) -> None:
-    """Note a TMA copy of PTX. event: the number of a load's event, -1 for a store."""
+def _note_box(
+    code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, event: int, rank: int | None = None
+) -> None:
+    """Note a TMA copy of PTX. event: the number of a load's event, -1 for a store; rank: of the block that a multicast
+    fills.
+    """
     if "im2col" in opcode:
         raise TraceLostError
     outward = event < 0
@@ -207,6 +223,7 @@ def _note_box(code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, e
     coordinates = split_operands(rest.strip().strip("{}"))
     values = [spread_known(code.run, code.get_value(one)) for one in coordinates]
     place = spread_known(code.run, code.get_shared_address(shared))
+    place = place if rank is None else map_address(place, np.full_like(place, rank))
     written = code.get_site(token)
     sites = tuple(code.get_site(one) for one in coordinates)
     adds = opcode.startswith("cp.reduce")
@@ -276,6 +293,7 @@ def _add_box(
     if event >= 0:
         trace.loads.append(move)
         return
+    place = run.shared.localize(place)
     for lane in np.flatnonzero(mask):
         places = trace.setup.list_places(run.kernel, maps, int(place[lane]))
         if places is None or places.min() < 0 or places.max() >= SHARED_BYTES:
@@ -337,7 +355,9 @@ def _note_tensor_tile(code: AsmCode, event: TensorEvent, operands: Sequence[str]
         raise TraceLostError from None
     sites = {name: code.get_site(token) for name, token in zip("ab", operands[1:3], strict=True)}
     number, calls = len(trace.events) - 1, tuple(run.calls)
-    trace.products.append(TileProduct(number, result, rows, words, views, None, sites, calls, True))
+    trace.products.append(
+        TileProduct(number, result, rows, words, views, None, sites, calls, True, pair=instruction.pair)
+    )
 
 
 def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None, str]:

@@ -1,0 +1,119 @@
+"""Run a few blocks of the kernels of a text, each with the others of its cluster, and replay what they multiply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
+from lanescope.reader.threads.memory.tile_trace import TileSetup
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.copies.box_maps import MapFinder
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products.known_sizes import WIDTHS, GivenSizes
+from lanescope.workbench.products.product_origins import Block, BoxLister, OriginFinder
+from lanescope.workbench.products.product_replay import replay_blocks
+
+BLOCKS = 16  # of the grid along x
+DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
+MANY_BLOCKS = 96  # of the grid, if M, N and K differ
+LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
+
+
+@dataclass(slots=True, eq=False)
+class BlockRunner:
+    """Runs blocks of the kernels of a text. runs: of each kernel, the blocks of each cluster; lost: why the D of a
+    kernel is open, by name.
+    """
+
+    source: KernelText
+    macros: Mapping[str, str]
+    recorded: Sequence[KernelLaunchRecord]
+    given: GivenSizes | None
+    maps: MapFinder
+    size: int
+    runs: dict[tuple[str, int], list[list[OriginFinder]]] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def run_blocks(self, blocks: Iterable[Block]) -> bool:
+        """Run blocks of all kernels; return whether all integers that they are given are known."""
+        text = self.source.code.text
+        for block in blocks:
+            if self.runs and all(_is_among(block, of) for of in self.runs.values()):
+                continue  # with another one of its cluster
+            setup, size = self._choose_setup(block)
+            branches = list(run_kernels(text, self.macros, self.recorded, BARRIERS, size, tiles=setup))
+            if len(branches) != 1:
+                self.lost |= {one.name: "its text has several choices of #if" for one in self.source.functions}
+                return not self.runs
+            if any(run.runner.unsized for run in branches[0]):
+                return False
+            for n, run in enumerate(branches[0]):
+                if _is_known(run):
+                    clusters = self.runs.setdefault((run.function.name, n), [])
+                    if not _is_among(run.runner.block_index, clusters):
+                        clusters.append([OriginFinder(runner, self.maps) for runner in run.runners])
+                elif not run.why:
+                    self.lost[run.function.name] = run.runners[-1].lost or LOST
+        return True
+
+    def _choose_setup(self, block: Block) -> tuple[TileSetup, tuple[int, int]]:
+        """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
+        if self.given is None:
+            return TileSetup(block, BoxLister(self.maps)), (self.size, BLOCKS)
+        return TileSetup(block, BoxLister(self.maps), self.given.arguments, self.given.grids), (self.size, MANY_BLOCKS)
+
+    def replay_runs(self) -> dict[tuple[str, int], list[OriginFinder]]:
+        """Return the blocks of each kernel that compute, with what they multiply; none if that of one is not known."""
+        found: dict[tuple[str, int], list[OriginFinder]] = {}
+        for key, clusters in self.runs.items():
+            every = [one for cluster in clusters for one in cluster]
+            busy = [one for one in every if one.trace.loads or one.run.results]
+            idle = {one.block for one in every} - {one.block for one in busy}
+            if busy and idle and "gridDim" not in self.source.blank:
+                self.lost[key[0]] = f"block {min(idle)} computes nothing"
+            known = all(_replay(cluster) for cluster in clusters if any(one in busy for one in cluster))
+            found[key] = busy if known else []
+        return found
+
+    def find_grid(self, name: str) -> Block | None:
+        """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""
+        known = self.given.grids.get(name) if self.given is not None else None
+        return known or ((MANY_BLOCKS, 1, 1) if "gridDim" in self.source.blank else None)
+
+
+def _replay(cluster: Sequence[OriginFinder]) -> bool:
+    """Replay the blocks of a cluster, unless that was done; return whether what they do is known."""
+    if any(one.run.open_outputs for one in cluster):
+        return False
+    return any(one.boxes for one in cluster) or replay_blocks(cluster)
+
+
+def _is_among(block: Block, clusters: Iterable[Iterable[OriginFinder]]) -> bool:
+    return any(one.block == block for cluster in clusters for one in cluster)
+
+
+def _is_known(run: KernelRun) -> bool:
+    alike = all(runner.turn_counts.are_alike and not _overlaps_dynamic(runner) for runner in run.runners)
+    return run.complete and alike
+
+
+def _overlaps_dynamic(run: KernelRunner) -> bool:
+    """Return whether a run put arrays of a fixed size where dynamic shared memory is."""
+    return "" in run.dynamic and run.shared.next > run.shared.dynamic
+
+
+def list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
+    """Return the blocks that are run: in all directions of the grid, and in another row of one that is numbered."""
+    last = min((grid[0] - 1 for grid in given.grids.values()), default=43) if given is not None else 0
+    far = max(last, 1) if given is not None else 7
+    plane = re.search(r"blockIdx\s*\.\s*y|%ctaid\.y", text)
+    if plane:
+        row = min((grid[1] - 1 for grid in given.grids.values()), default=2) if given is not None else 2
+        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, row, 0)]
+    else:
+        blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
+    deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
+    return [*blocks, (0, 0, 1)] if deep else blocks

@@ -1,0 +1,101 @@
+"""D of the blocks of a cluster: of products by pairs of CTAs, and of tiles that multicasts bring to several blocks."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.products.result_origins import OriginReport
+from tests.cases import for_each
+from tests.checked import check_whole, locate_findings, run_blocks
+from tests.tensor_kernels import BY_TMA
+from tests.transfer_kernels import plant
+
+MEET = '  asm volatile("barrier.cluster.arrive.aligned;\\nbarrier.cluster.wait.aligned;");\n'
+RANK = '  uint32_t rank;\n  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));\n'
+COMMITS = (
+    'shared::cluster.b64 [%0];" :: "r"(shared(bar)));',
+    'shared::cluster.b64 [%0], %1;" :: "r"(shared(bar)), "h"(3));',
+)
+# both blocks of a column of the grid have one tile of B, of which each copies half of the columns
+CLUSTER = plant(
+    ("void __launch_bounds__", "void __cluster_dims__(1, 2) __launch_bounds__"),
+    ("  __syncthreads();\n  const uint32_t d", f"{MEET}  const uint32_t d"),
+    ("  __syncthreads();\n  if (warp == 0)", f"{MEET}  if (warp == 0)"),
+    ("  extern __shared__", f"{RANK}  extern __shared__"),
+    ("make_map(&tb, B, N, K, BN)", "make_map(&tb, B, N, K, BN / 2)"),
+    COMMITS,
+    ("arrive::one.shared::cluster", "arrive::one.shared::cluster.multicast::cluster"),
+    text=BY_TMA,
+)
+LEADER = "shared(&full) & 0xFEFFFFFF"
+OWN_HALF = "col + rank * (BN / 2)"
+PAIR = plant(
+    ("8u << 24", "16u << 24"),
+    ("init(&full, 1)", "init(&full, 2)"),
+    (
+        "shared::cta.global.mbarrier::complete_tx::bytes",
+        "shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::2",
+    ),
+    ('"l"(map), "r"(shared(bar))', '"l"(map), "r"(shared(bar) & 0xFEFFFFFF)'),
+    (
+        'expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared(&full))',
+        f'expect_tx.shared::cluster.b64 _, [%0], %1;" :: "r"({LEADER})',
+    ),
+    ("(128 + BN) * BK * 2));", "(128 + BN / 2) * BK * 2));"),
+    ("t * BK, col)", f"t * BK, {OWN_HALF})"),
+    ("    wait(&full, t & 1);", "    if (rank == 0) wait(&full, t & 1);"),
+    ("    if (threadIdx.x == 0) {\n      for", "    if (rank == 0 && threadIdx.x == 0) {\n      for"),
+    text=CLUSTER,
+).replace("cta_group::1", "cta_group::2")
+MULTICAST = plant(
+    (
+        "__device__ uint64_t describe",
+        r"""__device__ void spread(void* to, const CUtensorMap* map, uint64_t* bar, int k, int row, uint16_t mask) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+               " [%0], [%1, {%3, %4}], [%2], %5;"
+               :: "r"(shared(to)), "l"(map), "r"(shared(bar)), "r"(k), "r"(row), "h"(mask));
+}
+__device__ uint64_t describe""",
+    ),
+    (
+        "load(sB, &tb, &full, t * BK, col);",
+        f"spread(sB + rank * (BN / 2) * BK, &tb, &full, t * BK, {OWN_HALF}, 3);",
+    ),
+    ("init(&done, 1)", "init(&done, 2)"),  # no block may copy before both have multiplied
+    text=CLUSTER,
+)
+
+
+def test_d_of_a_pair_is_verified() -> None:
+    report = check_whole(PAIR)
+    assert (report.findings, report.open) == ((), ())
+
+
+@pytest.mark.thorough
+def test_d_of_tiles_that_blocks_share_is_verified() -> None:
+    assert run_blocks(MULTICAST) == OriginReport()
+    (other,) = run_blocks(plant((f"{OWN_HALF}, 3", "col + (rank ^ 1) * (BN / 2), 3"), text=MULTICAST)).open
+    assert "not stored as the rows and columns" in other.message
+
+
+COPY_A = "load(sA, &ta, &full, t * BK, row);"
+MISTAKES = [  # what stands there, what is planted, code, line
+    (OWN_HALF, "col + rank * (BN / 4)", "row_coordinate_wrong", "load(sB"),
+    (COPY_A, COPY_A.replace("row", "row - rank * 128"), "row_coordinate_wrong", "load(sA"),
+    ("N + col + c", "N + blockIdx.y / 2 * BN + c", "result_misplaced", "for (int i = 0"),
+    ("C[(row + thr", "C[(row - rank * 128 + thr", "result_misplaced", "for (int i = 0"),
+    ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "for (int t"),
+]
+
+
+@for_each(("old", "new", "code", "line"), MISTAKES, sample="code")
+def test_a_mistake_in_a_pair_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
+    text = plant((old, new), text=PAIR)
+    ((found, at),) = locate_findings(text, run_blocks(text).mistakes)
+    assert found == code and at.startswith(line), at
+
+
+def test_a_pair_with_fewer_rows_is_open() -> None:
+    """Of 128 rows each CTA has 64, in an order of lanes that is not followed."""
+    (other,) = run_blocks(plant(("16u << 24", "8u << 24"), text=PAIR)).open
+    assert "pairs of CTAs with M = 128" in other.message
