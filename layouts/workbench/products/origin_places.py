@@ -29,6 +29,7 @@ _FORMS = {
     "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I),
     "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
 }
+_PITCHED = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)\s*\*\s*(?:\([\w:]+\)\s*)?[A-Za-z_][\w.]*")  # (row) * pitch
 _MOST = 4  # definitions that lead from one to the next
 
 
@@ -69,18 +70,19 @@ def find_store_place(text: str, site: Span, box: BoxMove | None, depends: str, o
     if box is not None:
         number = len(box.sites) - 1 if outer and len(box.sites) == 3 else (0 if outer else 1)
         return box.sites[number] if number < len(box.sites) else site
-    return find_defining_place(text, site, depends)
+    return find_defining_place(text, site, depends, outer)
 
 
-def find_defining_place(text: str, site: Span, depends: str) -> Span:
+def find_defining_place(text: str, site: Span, depends: str, outer: int | None = None) -> Span:
     """Return the definition of a variable of an expression that multiplies what a number depends on, else the
-    expression.
+    expression. outer: whether only the variables of the outer coordinate (0), or of the inner one (1), are asked for.
     """
     blank = blank_text(text)
     function = find_enclosing_function(blank, site[0])
     if function is None:
         return site
-    values = list(_list_definitions(blank, function, site))
+    first = _select_words(blank[slice(*site)], outer)
+    values = list(_list_definitions(blank, function, site, first))
     form = _FORMS.get(depends, _GROUP)
     scaled = [at for at in values if "*" in blank[slice(*at)]]
     fitting = [at for at in scaled if form.search(blank[slice(*at)])]
@@ -103,13 +105,30 @@ def _is_group(blank: str, value: Span) -> bool:
     return _GROUP_NUMBER.search(blank, *value) is not None
 
 
-def _list_definitions(blank: str, function: FunctionText, site: Span) -> Iterator[Span]:
-    """Yield the values of the variables of an address, from the nearest on; also those in macros that it uses."""
+def _select_words(expression: str, outer: int | None) -> list[str]:
+    """Return the words of an address (...) * pitch + ...: those of the outer coordinate, or of the inner one; all, if
+    it has no such form.
+
+    >>> [_select_words("C[(row + i) * N + col]", outer) for outer in (0, 1)]
+    [['row', 'i'], ['C', 'col']]
+    """
+    match = _PITCHED.search(expression) if outer is not None else None
+    if match is None:
+        return _WORD.findall(expression)
+    return _WORD.findall(match[1] if outer == 0 else expression[: match.start()] + expression[match.end() :])
+
+
+def _list_definitions(
+    blank: str, function: FunctionText, site: Span, first: Sequence[str] | None = None
+) -> Iterator[Span]:
+    """Yield the values of the variables of an address, from the nearest on; also those in macros that it uses. first:
+    its words, by default all.
+    """
     seen: set[str] = set()
     queue = [(site, 0)]
     while queue:
         at, depth = queue.pop(0)
-        words = _WORD.findall(blank[slice(*at)])
+        words = first if at == site and first is not None else _WORD.findall(blank[slice(*at)])
         for word in words:
             if word in seen:
                 continue
