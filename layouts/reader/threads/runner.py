@@ -104,6 +104,7 @@ class KernelRunner:
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
+        self.lost_outputs = False  # whether what is stored to global memory, or where elements of D are, is not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.open_loads = False  # whether an address in global memory that is loaded is not known

@@ -131,7 +131,7 @@ def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) 
     """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
     orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
-    shifted = [] if turned is None else list(filter(None, map(_find_shift, orders[turned])))
+    shifted = [] if turned is None else [one for tile in orders[turned] if (one := _find_shift(tile, turned))]
     if turned is None or len(shifted) < len(tiles):
         return (
             _find_exchanged(tiles)
@@ -150,12 +150,27 @@ def are_placed(tiles: Sequence[StoredTile]) -> bool:
     return any(all(not tile.find_shifts().any() for tile in ordered) for ordered in orders)
 
 
-def _find_shift(tile: StoredTile) -> ShiftedTile | None:
-    """Return how far away a whole tile is stored; None if its elements are not stored as a whole."""
-    if not tile.is_whole():
-        return None
+def _find_shift(tile: StoredTile, turned: bool) -> ShiftedTile | None:
+    """Return how far away a whole tile is stored; None if its elements are not stored as a whole. What threads store
+    past the end of a line of D is in the next one, and past its last line in the next matrix.
+    """
+    long, short = (1, 0) if turned else (0, 1)  # the dimension whose lines are a pitch apart, and the one along them
+    pitch, count = tile.size[short], tile.size[long]
+    away = (tile.put - tile.made)[:, long] * pitch + (tile.put - tile.made)[:, short]
+    if tile.box is None and len(tile.put) >= _LEAST and (away == away[0]).all():
+        lines, along = _center(int(away[0]), pitch)
+        lines = _center(lines, count)[1]
+        return ShiftedTile(tile, along, lines) if turned else ShiftedTile(tile, lines, along)
     shifts = tile.find_shifts()
-    return ShiftedTile(tile, int(shifts[0][0]), int(shifts[0][1])) if (shifts == shifts[0]).all() else None
+    if not tile.is_whole() or (shifts != shifts[0]).any():
+        return None
+    return ShiftedTile(tile, int(shifts[0][0]), int(shifts[0][1]))
+
+
+def _center(number: int, size: int) -> tuple[int, int]:
+    """Return the nearest multiple of a size, as a count, and what is left, of either sign."""
+    count, rest = divmod(number + size // 2, size)
+    return count, rest - size // 2
 
 
 def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pitfall | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lanescope.workbench.products.misplaced_tiles import StoredTile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
+_BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim|\w*rank\b")
 _GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
 _GROUP_NUMBER = re.compile(r"threadIdx\b[^;%]*(?:/\s*128\b|>>\s*7\b)")
 _PREFETCH = re.compile(r"\w*prefetch\w*\s*(?:<[^<>;]*>\s*)?\([^;]*;")
@@ -81,9 +81,10 @@ def find_defining_place(text: str, site: Span, depends: str, outer: int | None =
     function = find_enclosing_function(blank, site[0])
     if function is None:
         return site
-    first = _select_words(blank[slice(*site)], outer)
-    values = list(_list_definitions(blank, function, site, first))
-    form = _FORMS.get(depends, _GROUP)
+    own, form = _select_part(blank[slice(*site)], outer), _FORMS.get(depends, _GROUP)
+    if outer is not None and depends == "block" and "*" in own and form.search(own):
+        return site
+    values = list(_list_definitions(blank, function, site, _WORD.findall(own)))
     scaled = [at for at in values if "*" in blank[slice(*at)]]
     fitting = [at for at in scaled if form.search(blank[slice(*at)])]
     if not fitting and form is _GROUP:
@@ -105,17 +106,18 @@ def _is_group(blank: str, value: Span) -> bool:
     return _GROUP_NUMBER.search(blank, *value) is not None
 
 
-def _select_words(expression: str, outer: int | None) -> list[str]:
-    """Return the words of an address (...) * pitch + ...: those of the outer coordinate, or of the inner one; all, if
-    it has no such form.
+def _select_part(expression: str, outer: int | None) -> str:
+    """Return the part of an address (...) * pitch + ...: of the outer coordinate, with the pointer before it, or of the
+    inner one; all of one that has no such form.
 
-    >>> [_select_words("C[(row + i) * N + col]", outer) for outer in (0, 1)]
-    [['row', 'i'], ['C', 'col']]
+    >>> [_select_part("C[(row + i) * N + col]", outer) for outer in (0, 1)]
+    ['C[(row + i', 'C[ + col]']
     """
     match = _PITCHED.search(expression) if outer is not None else None
     if match is None:
-        return _WORD.findall(expression)
-    return _WORD.findall(match[1] if outer == 0 else expression[: match.start()] + expression[match.end() :])
+        return expression
+    before = expression[: match.start()]
+    return before + "(" + match[1] if outer == 0 else before + expression[match.end() :]
 
 
 def _list_definitions(

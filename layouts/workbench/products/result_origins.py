@@ -36,6 +36,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runs import DEEP, LOST, BlockRunner, list_blocks
 from lanescope.workbench.products.known_sizes import DEPTH, GivenSizes, give_sizes
+from lanescope.workbench.products.lost_elements import TITLES as LOST_TITLES, find_lost_element
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
 from lanescope.workbench.products.pair_halves import find_same_half
@@ -64,6 +65,7 @@ TITLES = {
     "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
     **OVERWRITE_TITLES,
+    **LOST_TITLES,
 }
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
@@ -205,6 +207,7 @@ def _list_mistakes(
         yield find_empty_copy(copied)
     if given is not None:
         adds = any(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
+        yield find_lost_element(finders, tiles)
         yield find_uncovered(sums, given.grids.get(name), adds)
         yield find_stored_twice(tiles)
 

@@ -318,6 +318,8 @@ def _run_global_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
         parts = 2 if has_two(code.run, registers[0]) else size
         kind = SizedType("", count * size, vector=parts if parts < count * size else 0)
         store_result(code.run, replace(address, type=kind, dims=()), data, code.get_site(operands[0]), opcode[0] == "r")
+    elif not all(isinstance(value, ThreadNumber) for value in registers):
+        code.run.lost_outputs = True
 
 
 def _run_load(code: AsmCode, opcode: str, operands: list[str]) -> None:

@@ -20,7 +20,7 @@ from lanescope.reader.threads.language.numbers import (
     make_uniform,
 )
 from lanescope.reader.threads.language.types import VOID, SizedType, find_builtin
-from lanescope.reader.threads.memory.results import is_result, note_records, store_result
+from lanescope.reader.threads.memory.results import Reduction, is_result, note_records, store_result
 from lanescope.reader.threads.memory.storage import (
     DataBytes,
     FloatConstant,
@@ -129,6 +129,7 @@ def _find_active_value(run: KernelRunner, number: Number) -> int | None:
 def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
     """Write a value to a place. site: the span of the place's expression."""
     if not isinstance(place, Pointer):
+        run.lost_outputs |= is_result(value) or isinstance(value, Reduction)
         return
     kind: SizedType = place.type
     if place.space == "shared":

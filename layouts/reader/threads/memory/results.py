@@ -299,7 +299,9 @@ def _combine_elements(run: KernelRunner, parts: Sequence[DataBytes]) -> DataByte
 def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds: bool = False) -> None:
     """Record a store to global memory if it is of elements of D. adds: to what is there."""
     if not is_result(value) or len(run.outputs) >= MOST_STORES:
+        run.lost_outputs |= not isinstance(value, FloatConstant | ThreadNumber)
         return
+    run.lost_outputs |= bool((value.record[run.mask] == OPEN).any())
     vector = 2 if place.type.size >= 4 and has_two(run, value) else place.type.vector
     size = vector or place.type.size
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:

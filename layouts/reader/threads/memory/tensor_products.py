@@ -103,7 +103,7 @@ class TensorSums:
         if not _LOAD.fullmatch(event.opcode):
             raise TraceLostError("tcgen05.ld of this shape is not followed")
         threads = np.arange(code.run.threads)
-        address = event.operands["at"]
+        address = _choose_quarters(event)
         lanes, columns = parse_access(event.opcode).pattern.evaluate()  # [thread of a warp, register]
         for n, output in enumerate(outputs):
             lane = (address >> 16) + lanes[threads % 32, n]
@@ -140,6 +140,14 @@ class TensorSums:
                 chosen = of_column[turn] if turn < len(of_column) else -1
                 threads = slice(32 * warp, 32 * warp + 32)
                 owner[threads] = np.where(owner[threads] == owner[first], chosen, -1)
+
+
+def _choose_quarters(event: TensorEvent) -> Ints:
+    """Return the addresses of a load; lane 0 in all warps is taken for the hardware's choice of a warp's own lanes."""
+    address = event.operands["at"]
+    if (address[event.mask] >> 16).any():
+        return address
+    return address + (np.arange(len(address)) // 32 % 4 * 32 << 16)
 
 
 def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
