@@ -37,7 +37,6 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.threads.memory.tensor_products.TensorSums",
     "lanescope.reader.threads.memory.tile_trace.TileTrace",
     "lanescope.workbench.cute.async_sums.MadeSum",
-    "lanescope.workbench.products.block_runs.BlockRunner",
     "lanescope.workbench.reads.operands.OperandCase",
     "lanescope.workbench.kernels.order._KernelOrder",
     "lanescope.workbench.fragments.thread_tiles.FragmentReport",

@@ -328,13 +328,14 @@ def _check_barriers(
         return [], []
     given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
     known = {one.code for one in of_kernels}
-    origins = check_origins(text, given, launches) if brief and not brief & PROTOCOL_TITLES.keys() else None
+    judge = partial(check_origins, text, given, launches, partial(evaluate_file, choices=source.choices))
+    origins = judge() if brief and not brief & PROTOCOL_TITLES.keys() else None
     if origins is not None and any(one.code not in {*known, *DOUBTS} for one in origins.mistakes):
         return list(map(make_finding, origins.mistakes)), []
     found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).list_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(make_finding, found)), []
-    origins = origins or check_origins(text, given, launches)
+    origins = origins or judge()
     found += [one for one in origins.mistakes if one.code not in known]
     return list(map(make_finding, found)), list(origins.open)
 

@@ -23,6 +23,7 @@ OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 SPLITS = 2  # blocks along z whose number only the launch has
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _WORD_OF_SIZE = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
+_CONSTANT = re.compile(r"(?<![\w])k(?=[MNK](?![a-z]))")  # before the name of a constant
 _DIMENSION = re.compile(r"dims\[(\d)\]")
 
 
@@ -86,8 +87,13 @@ def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord], depth
     of K, DEPTH or one of WIDTHS.
     """
     sizes = choose_sizes(source.maps, depth)
-    if sizes is None or _WORD_OF_SIZE.search(source.blank):  # a number of the text may be one of them
+    if sizes is None or has_number_of_run(source.blank):
         return None
+    return find_given(source, recorded, sizes)
+
+
+def find_given(source: KernelText, recorded: Sequence[KernelLaunchRecord], sizes: KnownSizes) -> GivenSizes | None:
+    """Return what the kernels of a text are launched with for some sizes; None if that of no kernel is known."""
     along_z = {name for one in recorded for blocks in one.grid[2:] for name in _NAME.findall(str(blocks))}
     sizes = KnownSizes({**dict.fromkeys(along_z, SPLITS), **sizes.names})
     kernels = [function for function in source.functions if function.kernel]
@@ -95,6 +101,20 @@ def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord], depth
     known = {name: of for name, of in arguments.items() if of is not None}
     grids = {one.name: grid for one in kernels if (grid := sizes.find_grid(one.name, recorded)) is not None}
     return GivenSizes(sizes, known, grids) if known else None
+
+
+def find_own_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> GivenSizes | None:
+    """Return what the kernels of a text are launched with if all sizes of its matrices are numbers that differ."""
+    inner = [one.dims[:2] for one in source.maps]
+    different = {size for of in inner for size in of}
+    if None in different or len(different) != 1 + len(WIDTHS) or any(len({*of}) < len(of) for of in inner):
+        return None
+    return find_given(source, recorded, KnownSizes({}))
+
+
+def has_number_of_run(blank: str) -> bool:
+    """Return whether a number of a text may be mistaken for a size of a run."""
+    return _WORD_OF_SIZE.search(blank) is not None
 
 
 def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH) -> KnownSizes | None:
@@ -128,6 +148,6 @@ def _list_dimensions(maps: Iterable[TensorMap]) -> tuple[dict[str, set[tuple[str
 
 
 def is_depth(name: str) -> bool:
-    """Return whether a name is that of K: K, size_k, p.k."""
-    words = re.split(r"[._]+|(?<=[a-z])(?=[A-Z])", name)
-    return "k" in {word.lower() for word in words}
+    """Return whether a name is that of K: K, size_k, p.k, kK, depth; not kM."""
+    words = re.split(r"[._]+|(?<=[a-z])(?=[A-Z])", _CONSTANT.sub("", name))
+    return not {"k", "depth"}.isdisjoint(word.lower() for word in words)

@@ -15,7 +15,9 @@ from lanescope.workbench.text.function_texts import blank_text
 
 _SIZE = re.compile(r"(?!blockIdx\b|gridDim\b)[A-Za-z_][\w.]*")
 _LEADING = re.compile(r"(?:^|[._])ld|stride|pitch|lead|pad", re.I)
-_BESIDE = re.compile(r"size|dim|len|num|total|global|problem|_", re.I)  # words beside M, N or K, A or B in a name
+_BESIDE = re.compile(
+    r"(?-i:^k(?=[MNK]$))|size|dim|len|num|total|global|problem|_", re.I
+)  # words beside M, N or K, A or B in a name
 _COUNT = re.compile(r"tile|step|iter|count|chunk|block|split|stage|part|slice|num|begin|start|end|last", re.I)
 Tokens = tuple[set[str], set[str]]
 
@@ -38,8 +40,8 @@ def is_count(name: str) -> bool:
 def shorten_name(name: str) -> str:
     """Return a name without words such as size, in lower case.
 
-    >>> shorten_name("params.size_M")
-    'm'
+    >>> shorten_name("params.size_M"), shorten_name("kN")
+    ('m', 'n')
     """
     return _BESIDE.sub("", name.rpartition(".")[2]).lower()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
@@ -18,6 +18,7 @@ import numpy as np
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -34,8 +35,8 @@ from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
-from lanescope.workbench.products.block_runs import DEEP, LOST, BlockRunner, list_blocks
-from lanescope.workbench.products.known_sizes import DEPTH, GivenSizes, give_sizes
+from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks
+from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
 from lanescope.workbench.products.lost_elements import TITLES as LOST_TITLES, find_lost_element
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
@@ -48,6 +49,7 @@ from lanescope.workbench.products.product_origins import (
     flatten_coordinates,
 )
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
+from lanescope.workbench.products.replaced_sizes import Evaluate, SizedText, replace_sizes
 from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
 from lanescope.workbench.products.unproved_results import (
@@ -67,6 +69,7 @@ TITLES = {
     **OVERWRITE_TITLES,
     **LOST_TITLES,
 }
+DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
@@ -83,9 +86,14 @@ class OriginReport:
 
 
 def check_origins(
-    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
+    source: KernelText,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord],
+    evaluate: Evaluate = evaluate_text,
 ) -> OriginReport:
-    """Check that the copies, products and stores of kernels make D = A·B; the first mistake of each kernel."""
+    """Check that the copies, products and stores of kernels make D = A·B; the first mistake of each kernel. evaluate:
+    evaluates the text with other numbers.
+    """
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
@@ -93,14 +101,47 @@ def check_origins(
     try:
         with end_when(is_late):
             for size in (DEPTH, DEEP):
-                given = give_sizes(source, recorded, size)
-                found = _run_and_judge(source, macros, recorded, given, size) if given is not None else None
-                report = found or _run_and_judge(source, macros, recorded, None, size) or report
+                report = _judge_text(source, macros, recorded, evaluate, size) or report
                 if report is None or not any(_UNREPLAYED in point.message for point in report.open):
                     break
     except (LayoutError, OverdueError):
         pass
     return report or OriginReport(open=_open_kernels(source, {one.name: LOST for one in source.functions}))
+
+
+def _judge_text(
+    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], evaluate: Evaluate, size: int
+) -> OriginReport | None:
+    """Judge the kernels of a text with different sizes of M, N and K if these can be given, else with square matrices.
+
+    What runs with numbers of the text itself, or in place of these, leave open may be wrong with square matrices.
+    """
+    square = SizedText(source, recorded, None)
+    given = give_sizes(source, recorded, size)
+    found = _judge_sized(replace(square, given=given), macros, size) if given is not None else None
+    if found is not None:
+        return found
+    own = find_own_sizes(source, recorded)
+    sized = replace_sizes(source, recorded, evaluate, size) or (own and replace(square, given=own))
+    found = _judge_sized(sized, macros, size) if sized else None
+    if sized and found is not None and found.mistakes and not sized.certain:
+        equal = replace_sizes(source, recorded, evaluate, size, equal=True)
+        found = _judge_sized(equal, macros, size) if equal else None
+        found = found if found is not None and found.mistakes else None
+    if found is not None and (found.mistakes or not found.open):
+        return found
+    other = _judge_sized(square, macros, size)
+    return found if other is None or (found is not None and not other.mistakes) else other
+
+
+def _judge_sized(sized: SizedText, macros: Mapping[str, str], size: int) -> OriginReport | None:
+    """Return what runs of a text say of that which it was made of; None if it could not be run with its sizes."""
+    found = _run_and_judge(sized.source, macros, sized.recorded, sized.given, size)
+    if found is None:
+        return None
+    mistakes = (replace(one, span=sized.restore_span(one.span)) for one in found.mistakes)
+    open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
+    return OriginReport(tuple(mistakes), tuple(open_))
 
 
 def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:

@@ -12,17 +12,16 @@ from lanescope.reader.threads.memory.tile_trace import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.products.known_sizes import WIDTHS, GivenSizes
+from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.product_origins import Block, BoxLister, OriginFinder
 from lanescope.workbench.products.product_replay import replay_blocks
 
 BLOCKS = 16  # of the grid along x
-DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
 LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class BlockRunner:
     """Runs blocks of the kernels of a text. runs: of each kernel, the blocks of each cluster; lost: why the D of a
     kernel is open, by name.
@@ -46,7 +45,7 @@ class BlockRunner:
             setup, size = self._choose_setup(block)
             branches = list(run_kernels(text, self.macros, self.recorded, BARRIERS, size, tiles=setup))
             if len(branches) != 1:
-                self.lost |= {one.name: "its text has several choices of #if" for one in self.source.functions}
+                self.lost.update((one.name, "its text has several choices of #if") for one in self.source.functions)
                 return not self.runs
             if any(run.runner.unsized for run in branches[0]):
                 return False

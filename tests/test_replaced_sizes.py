@@ -1,0 +1,89 @@
+"""Numbers that a host gives M, N and K are replaced by different ones: equal ones hide exchanged sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, is_depth
+from lanescope.workbench.products.replaced_sizes import SizedText, replace_sizes
+from tests.cases import for_each
+from tests.checked import locate_findings, run_blocks
+from tests.test_check_origins import GRID, KERNEL, PLACE
+from tests.transfer_kernels import plant
+
+PARAMETERS = "bf16* A, bf16* B, bf16* C, int M, int N, int K"
+CALL = "\nint main(int argc, char** argv) {{\n  bf16 *A, *B, *C;\n  {}\n  run(A, B, C, {});\n}}\n"
+SQUARE = CALL.format("const int M = 8192, N = 8192, K = 8192;", "M, N, K")
+STYLES = {
+    "constants": SQUARE,
+    "arguments": CALL.format("int M = atoi(argv[1]), N = atoi(argv[2]), K = atoi(argv[3]);", "M, N, K"),
+    "defaults": CALL.format(
+        "int M = 512, N = 512, K = 512;\n  if (argc > 3) { M = atoi(argv[1]); N = atoi(argv[2]); K = atoi(argv[3]); }",
+        "M, N, K",
+    ),
+    "other names": CALL.format("const int rows = 4 * 1024, cols = 2048, inner{1024};", "rows, cols, inner"),
+    "members": CALL.format("struct { int M, N, K; } p;\n  p.M = 4096; p.N = 4096; p.K = 1 << 13;", "p.M, p.N, p.K"),
+    "macros": "\n#define DIM_M 4096\n#define DIM_N 4096  // columns\n#define DIM_K 4096"
+    + CALL.format("", "DIM_M, DIM_N, DIM_K"),
+}
+
+
+def replace(text: str, depth: int = DEPTH) -> SizedText | None:
+    code = evaluate_text(text)
+    assert code is not None
+    return replace_sizes(KernelText(code), code.launches, evaluate_text, depth)
+
+
+@for_each("main", STYLES.values(), ids=STYLES, sample=3)
+def test_maps_and_launches_follow_other_numbers(main: str) -> None:
+    found = replace(KERNEL + main)
+    assert found is not None and found.given is not None
+    k, (m, n) = DEPTH, WIDTHS
+    assert [one.dims for one in found.source.maps[:2]] == [(k, m), (k, n)]
+    assert found.given.arguments["gemm"] == {"M": m, "N": n, "K": k}
+    assert found.certain is (main not in [STYLES[of] for of in ("constants", "members", "macros")])
+
+
+def test_a_place_is_restored() -> None:
+    text = KERNEL + STYLES["other names"]
+    found = replace(text)
+    assert found is not None
+    made, last = found.source.code.text, "run(A, B, C, rows"
+    at = found.restore_span((made.index(last), made.index(last) + len(last)))
+    assert text[slice(*at)] == last and made.index(last) != text.index(last)
+    assert found.restore_span((3, 9)) == (3, 9)
+
+
+@for_each(
+    ("old", "new"),
+    [
+        (GRID, "dim3(64, 64)"),  # does not follow
+        ("int M = 8192, N = 8192, K = 8192", "int M = 8192, N = M, K = M"),
+        ("int M = 8192", "int half = 768, M = 8192"),  # a number of the run
+    ],
+)
+def test_sizes_that_do_not_follow_stay(old: str, new: str) -> None:
+    text = plant((old, new), text=KERNEL.replace("M / BM * (N / BN)", GRID) + SQUARE)
+    assert replace(text) is None
+
+
+def test_equal_numbers_leave_nothing_open_and_find_only_what_is_wrong_with_them() -> None:
+    assert not run_blocks(KERNEL + SQUARE).open and not run_blocks(KERNEL + SQUARE).mistakes
+    exchanged = plant((PLACE, PLACE.replace("N", "M")), text=KERNEL + SQUARE)  # M = N here
+    assert not run_blocks(exchanged).mistakes and run_blocks(exchanged).open
+    short = plant(("t < K / BK;", "t < K / BK - 1;"), text=KERNEL + SQUARE)
+    assert dict(locate_findings(short, run_blocks(short).mistakes)).keys() == {"k_slices_left"}
+
+
+@pytest.mark.thorough
+def test_different_numbers_of_the_text_show_another_pitch() -> None:
+    text = KERNEL + CALL.format("", "4096, 2048, 1024")
+    assert not run_blocks(text).open
+    assert run_blocks(plant((PLACE, PLACE.replace("N", "M")), text=text)).mistakes
+
+
+@for_each(("name", "deep"), [("kK", True), ("size_k", True), ("depth", True), ("kM", False), ("kN", False)])
+def test_names_of_k(name: str, deep: bool) -> None:
+    assert is_depth(name) is deep
