@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.fragments.thread_gaps import OperandKey
 from lanescope.workbench.products.matrix_pitches import OpenPitch
 from lanescope.workbench.results import Span

@@ -117,18 +117,25 @@ def check_thread_tiles(
     if not _USES.search(text) or not is_kernel_head(text):
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
     try:
-        branches = [[_judge_kernel(run, recorded) for run in runs] for runs in run_kernels(text, macros, recorded)]
-        for name in {one.run.function.name for of_branch in branches for one in of_branch if one.left}:
-            sized = run_kernels(text, macros, recorded, size=KNOWN_SIZE, only=name)
-            again = ([_judge_kernel(run, recorded) for run in runs] for runs in sized)
-            branches = [choose_verdicts(*each) for each in zip(branches, again, strict=True)]
-        reports = [_merge_runs(text, of_branch) for of_branch in branches]
+        reports = [_merge_runs(text, of_branch) for of_branch in _list_verdicts(text, macros, recorded)]
     except LayoutError as error:
         return FragmentReport(kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels])
     if not reports:
         left = "with more choices of #if, or longer macros, than are followed"
         return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels])
     return _intersect_reports(reports, kernels)
+
+
+def _list_verdicts(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
+) -> list[list[RunVerdicts]]:
+    """Return the verdicts on a text's kernels for each choice of #if; those left open again for known sizes."""
+    branches = [[_judge_kernel(run, recorded) for run in runs] for runs in run_kernels(text, macros, recorded)]
+    for name in {one.run.function.name for of_branch in branches for one in of_branch if one.left}:
+        sized = run_kernels(text, macros, recorded, size=KNOWN_SIZE, only=name)
+        again = ([_judge_kernel(run, recorded) for run in runs] for runs in sized)
+        branches = [choose_verdicts(*each) for each in zip(branches, again, strict=True)]
+    return branches
 
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:

@@ -26,11 +26,13 @@ def find_same_half(finders: Iterable[OriginFinder]) -> Pitfall | None:
 
 def _list_pairs(finder: OriginFinder) -> Iterator[tuple[SumOrigin, SumOrigin]]:
     """Yield the sums of the products that a block issues for a pair, in both of its blocks."""
-    for result, products in finder.products.items() if finder.mate is not None else ():
-        sums = [one.find_sum(result, 0) for one in (finder, finder.mate)] if products[0].pair else []
-        known = [one for one in sums if one is not None]
-        if len(known) == 2:
-            yield known[0], known[1]
+    mate = finder.mate
+    if mate is None:
+        return
+    for result in (result for result, products in finder.products.items() if products[0].pair):
+        mine, theirs = finder.find_sum(result, 0), mate.find_sum(result, 0)
+        if mine is not None and theirs is not None:
+            yield mine, theirs
 
 
 def _describe(total: SumOrigin, side: int, same: Ints) -> Pitfall:

@@ -108,10 +108,8 @@ def _allocate_local(
     dims, item_type = (kind.dims, replace(kind, dims=())) if listed and kind.dims else ((), kind)
     place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
-    if item_type.scope is not None and not dims and _start_object(run, place, declaration, value, scope):
+    if item_type.scope is not None and _start_object(run, place, declaration, value, scope):
         return
-    if item_type.scope is not None and dims and not valued:
-        _start_items(run, place, declaration, scope)
     if isinstance(initial, tree.ItemList) and (dims or (value is None and item_type.scope is None)):
         fill_list(run, place, initial, scope)
     elif valued and not dims:
@@ -122,19 +120,28 @@ def _allocate_local(
 
 
 def _start_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, value: Any, scope: Scope) -> bool:
-    """Construct the object of a declaration, unless it is a copy of one; return whether that was possible."""
+    """Construct the object of a declaration, unless it is a copy of one, or those of an array without a list; return
+    whether that was possible.
+    """
+    if place.dims:
+        plain = declaration.value is None and declaration.arguments is None
+        return plain and _start_items(run, place, declaration, scope)
     copied = is_object(value) and value.type.name == place.type.name
     constructed = not copied and construct_object(run, place, declaration, scope)
     objects.note_object(run, place, scope, copied or constructed)
     return constructed
 
 
-def _start_items(run: KernelRunner, array: Pointer, declaration: tree.Declaration, scope: Scope) -> None:
-    """Construct the objects of an array by their default constructor and the initializers of their members."""
+def _start_items(run: KernelRunner, array: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
+    """Construct the objects of an array by their default constructor and the initializers of their members; return
+    whether their class has any.
+    """
     names = array.type.scope.names
-    for n in range(prod(array.dims) if DEFAULTS in names or array.type.name in names else 0):
+    count = prod(array.dims) if DEFAULTS in names or array.type.name in names else 0
+    for n in range(count):
         item = replace(array, offset=make_uniform(n * array.type.size, LONG), dims=())
         objects.note_object(run, item, scope, construct_object(run, item, declaration, scope))
+    return count > 0
 
 
 def make_object(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Pointer | None:
