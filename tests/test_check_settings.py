@@ -282,6 +282,16 @@ def test_settings_stand_in_a_file_and_the_command_adds_to_them(tmp_path: Path) -
 # the cache ------------------------------------------------------------------------------------------------------------
 
 
+def test_a_report_for_which_time_was_short_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more time it may say more."""
+    write_files(tmp_path, b_cu=RIGHT)
+    monkeypatch.setattr(checking, "REPAIRING", 0.0)
+    made = checking.join_sources(find_sources(["b.cu"]), HeaderFinder(), {}, 3600, tmp_path / "kept")
+    (report,) = checking.run_jobs(made.jobs)
+    assert report.source.verified
+    assert not list((tmp_path / "kept").rglob("*.json"))
+
+
 def test_a_kept_report_is_the_report(tmp_path: Path) -> None:
     write_files(tmp_path, a_cu=CALL, b_cu=RIGHT, c_cu=HELPER)
     folder = tmp_path / "kept"

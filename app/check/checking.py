@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from lanescope.app.check.facts import CheckReport, SourceText
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import (
+    REPAIRING,
     UNREAD,
     SourceReport,
     check_source,
@@ -132,13 +134,14 @@ def _run_bounded(job: CheckJob) -> SourceReport:
 
 
 def run_job(job: CheckJob) -> SourceReport:
-    """Return the report of a source, from the cache if possible."""
+    """Return the report of a source, from the cache if possible. One for which time was short is not kept."""
     key = cache.make_key(job.source, job.choices, job.target) if job.folder is not None else ""
     kept = cache.load_report(job.folder, key) if job.folder is not None else None
     if kept is not None:
         return kept
+    late = time.monotonic() + REPAIRING * job.seconds
     report = check_source(job.source, job.seconds, job.choices, job.target)
-    if job.folder is not None and UNREAD not in report.source.gaps:
+    if job.folder is not None and UNREAD not in report.source.gaps and time.monotonic() < late:
         cache.keep_report(job.folder, key, report)
     return report
 
