@@ -327,3 +327,36 @@ def test_a_layout_of_triton_names_what_no_target_has(layout: str, notices: tuple
     (meaning,) = reader.recognise_text(f"#ttg.{layout}").found
     assert len(meaning.notices) == len(notices)
     assert all(notice.endswith(said) for notice, said in zip(meaning.notices, notices, strict=True))
+
+
+PRINTED = """- register=1 -> (0, 1)
+  register=2 -> (8, 0)
+- lane=1 -> (0, 2)
+  lane=2 -> (0, 4)
+  lane=4 -> (1, 0)
+  lane=8 -> (2, 0)
+  lane=16 -> (4, 0)
+- warp is a size 1 dimension
+- block is a size 1 dimension
+where out dims are: [dim0 (size 16), dim1 (size 8)]"""
+LANES = "[(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]"
+IN_CPP = '{S("register"), {{0, 1}, {8, 0}}}, {S("lane"), {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}, {S("warp"), {}},'
+
+
+@for_each(
+    "made",
+    [
+        f'LinearLayout.from_bases([("register", [[0, 1], [8, 0]]), ("lane", {LANES})], ["dim0", "dim1"])',
+        f"LinearLayout.from_bases([('register', [[0, 1], [8, 0]]), ('lane', {LANES})], ['dim0', 'dim1'], [16, 8])",
+        f'LinearLayout({{{IN_CPP} {{S("block"), {{}}}}}}, {{S("dim0"), S("dim1")}})',
+        f'LinearLayout layout({{{IN_CPP}}}, {{{{S("dim0"), 16}}, {{S("dim1"), 8}}}}, /*requireSurjective=*/true);',
+    ],
+)
+def test_a_linear_layout_is_read_from_its_constructor_as_from_its_print(made: str) -> None:
+    (printed,), (meaning,) = reader.recognise_text(PRINTED).found, reader.recognise_text(made).found
+    assert meaning.facts["body"] == printed.facts["body"]
+
+
+@for_each("made", ['LinearLayout({{S("register"), {{0, x}}}}, {S("dim0"), S("dim1")})', "LinearLayout([1], [2])"])
+def test_a_linear_layout_with_an_open_basis_is_not_read(made: str) -> None:
+    assert reader.recognise_text(made).found == ()

@@ -4,11 +4,18 @@
   register=2 -> (8, 0)
 - warp is a size 1 dimension
 where out dims are: [dim0 (size 16), dim1 (size 2)]
+
+Also its constructors, LinearLayout.from_bases([("register", [[0, 1]]), …], ["dim0", "dim1"]) in Python and
+LinearLayout({{S("register"), {{0, 1}}}, …}, {S("dim0"), S("dim1")}) in C++.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
+
+from lanescope.cxx.source_text import find_closing, strip_comments
 
 _LONGEST = 64  # lines of a print: bits of the inputs
 _LINE = r"[ \t]*-?[ \t]*(?:[a-z]\w{0,15}=\d{1,9} -> \([-\d, ]{1,60}\)|[a-z]\w{0,15} is a size 1 dimension)[ \t]*\n"
@@ -16,6 +23,11 @@ _PRINT = re.compile(rf"(?P<bases>(?:{_LINE}){{1,{_LONGEST}}})[ \t]*where out dim
 _BASIS = re.compile(r"([a-z]\w*)=(\d+) -> \(([-\d, ]+)\)|([a-z]\w*) is a size 1")
 _COORDINATES = re.compile(r"-?\d{1,9}(?:, ?-?\d{1,9})*")
 _SIZE = re.compile(r"dim(\d) \(size (\d{1,9})\)")
+_CALL = re.compile(r"\bLinearLayout(?:\.from_bases|\s+\w+)?\s*\((?=\s*[\[{])")
+_NAME = re.compile(r'\b(?:S|str_attr)\("(\w+)"\)')
+_BRACKETS = str.maketrans("{}()", "[][]")
+_FLAG = re.compile(r"\b(?:True|False)\b")
+_TRAILING = re.compile(r",\s*\]")
 _CLASSES = (  # Gluon's class, an input that it has, and its argument for each input
     (
         "DistributedLinearLayout",
@@ -32,20 +44,50 @@ def spell_printed_layouts(text: str) -> str:
     >>> spell_printed_layouts("- offset=1 -> (1)\\n  offset=2 -> (2)\\nwhere out dims are: [dim0 (size 4)]")
     'gl.SharedLinearLayout(offset_bases=[[1], [2]], block_bases=[])'
     """
-    return _PRINT.sub(_spell, text) if "where out dims are" in text else text
+    text = _PRINT.sub(_spell, text) if "where out dims are" in text else text
+    for match in reversed(list(_CALL.finditer(text))):
+        end = find_closing(text, match.end() - 1)
+        spelled = _spell_call(text[match.end() : end])
+        text = f"{text[: match.start()]}{spelled}{text[end + 1 :]}" if spelled else text
+    return text
+
+
+def _spell_call(arguments: str) -> str:
+    """Return a constructor's layout as a Gluon class, "" if its arguments are not numbers and names."""
+    listed = _NAME.sub(r'"\1"', strip_comments(arguments)).replace("'", '"').translate(_BRACKETS)
+    listed = _FLAG.sub(lambda flag: flag[0].lower(), _TRAILING.sub("]", listed))
+    try:
+        bases, dims, *rest = json.loads(f"[{listed}]")
+        if all(isinstance(dim, list) for dim in dims):  # with their sizes
+            dims, rest = [name for name, _ in dims], [[size for _, size in dims]]
+        order = sorted(range(len(dims)), key=lambda n: int(dims[n].removeprefix("dim")))
+        inputs = {name: [[int(basis[n]) for n in order] for basis in vectors] for name, vectors in bases}
+    except (ValueError, TypeError, AttributeError, IndexError):
+        return ""
+    given = rest[0] if rest and isinstance(rest[0], list) and len(rest[0]) == len(order) else []
+    sizes = [given[n] for n in order] if given else [_measure(inputs, n) for n in range(len(order))]
+    return _spell_class(inputs, list(enumerate(sizes)))
+
+
+def _measure(bases: dict[str, list[list[int]]], dim: int) -> int:
+    """Return the size of an output that the bases reach: the power of two above all of its coordinates."""
+    return 1 << max((basis[dim].bit_length() for vectors in bases.values() for basis in vectors), default=0)
 
 
 def _spell(match: re.Match[str]) -> str:
     sizes = [(int(dim), int(size)) for dim, size in _SIZE.findall(match["sizes"])]
     bases = _parse_bases(match["bases"], [dim for dim, _ in sizes])
-    if bases is None:
-        return match[0]
+    return (_spell_class(bases, sizes) if bases is not None else "") or match[0]
+
+
+def _spell_class(bases: dict[str, list[list[int]]], sizes: list[tuple[int, Any]]) -> str:
+    """Return the Gluon class of a layout with these inputs, "" if there is none. sizes: those of the outputs."""
     for name, first, arguments in _CLASSES:
         if first in bases and bases.keys() <= arguments.keys():
             shown = ", ".join(f"{argument}={bases.get(dim, [])}" for dim, argument in arguments.items())
             shape = f", shape={[size for _, size in sorted(sizes)]}" if name == "DistributedLinearLayout" else ""
             return f"gl.{name}({shown}{shape})"
-    return match[0]
+    return ""
 
 
 def _parse_bases(text: str, dims: list[int]) -> dict[str, list[list[int]]] | None:
