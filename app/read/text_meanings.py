@@ -106,6 +106,7 @@ def _read_text(text: str) -> Reading:
         gemm_shapes.read_shape,
         dot_sizes.read_dot,
         size_questions.read_sizes,
+        word_uses.refuse_half,
     ):
         if (reading := read_first(text)) is not None:
             return reading

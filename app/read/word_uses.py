@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from lanescope import reader
 from lanescope.app.kit.links import link_descriptor
-from lanescope.app.read import meaning_links
-from lanescope.app.read.facts import Meaning
+from lanescope.app.read import meaning_links, question_readings
+from lanescope.app.read.facts import Meaning, Reading
 from lanescope.descriptor.mistakes import NO_VERSION
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
@@ -33,6 +33,7 @@ _SAID = re.compile(
 _NUMBERS = re.compile(_WORD.replace("?P<word>", "?:"), re.I)
 _ARTICLE = re.compile(r"\s+an?\s+(?=(?:wgmma|tcgen05|umma|matrix|i?desc|descriptor)\b)", re.I)
 _USE = r"(?P<use>[\w.:×+=, -]{1,120}?)"
+_HALF_USE = re.compile(rf"\s*(?P<half>0x[0-9a-f]{{5,8}})\s+{_USE}\s*", re.I)
 _TEXTS = (
     re.compile(rf"\s*(?:(?P<label>\w{{1,30}})\s*[:=]\s*)?{_WORD}[\s,;]+{_USE}\s*", re.I),
     re.compile(rf"\s*{_USE}[\s,;:]+{_WORD}\s*", re.I),
@@ -57,6 +58,21 @@ def strip_question(text: str) -> str:
     if asked is None or len(_NUMBERS.findall(text)) > 1:
         return text
     return _ARTICLE.sub(" ", _SAID.sub("", text[asked.end() :].rstrip("? "), count=1))
+
+
+def refuse_half(text: str) -> Reading | None:
+    """Refuse a 32-bit number as a descriptor of the wgmma beside it; None for any other text."""
+    match = _HALF_USE.fullmatch(strip_question(text))
+    if match is None:
+        return None
+    use, _ = _split_use(match["use"])
+    matches = find_forms(use)
+    reads = bool(matches.forms) and all(form.family.by_descriptor for form in matches.forms)
+    if not reads or not matches.named or matches.ignored:
+        return None
+    name = matches.forms[0].family.opcode.text
+    notice = f"{match['half']} has 32 bits, and a descriptor of {name} has 64: write it whole, or as high:low."
+    return question_readings.build_unknown(text, "Not a descriptor", [notice])
 
 
 def find_meaning(text: str) -> Meaning | None:
