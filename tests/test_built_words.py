@@ -204,6 +204,7 @@ def test_any_code_is_read_or_refused(text: str) -> None:
         ("tcgen05 LBO 16 SBO 1024 swizzle 128B start 0x400", [0x4000404000010040]),
         ("LBO = 1 KB, SBO = 2KiB, swizzle 64B", [0x8000008000400000]),
         ("lbo=1 sbo=64 layout_type=1 start_address=0x100", [0x4000004000010100]),  # all as the fields have them
+        ("lbo=1 sbo=64 layout_type=1 addr=0x4000", [0x4000004000010400]),  # in 16 bytes the start would not fit
         ("umma desc: start 0x100, lbo 1, sbo 64, layout_type 2", [0x4000404000010100]),
         ("desc = {start_address: 0x100, leading: 1, stride: 64, base_offset: 0, layout_type: 1}", [0x4000004000010100]),
     ],

@@ -64,7 +64,7 @@ def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
     amounts, swizzle, is_coded = found
     missing = [_AMOUNTS[name][0] for name in ("lbo_bytes", "sbo_bytes", "start_address") if name not in amounts]
     open_ = (f"Not in the text, and 0 here: {', '.join(missing)}.",) if missing else ()
-    is_start_coded = is_coded and amounts.get("start_address", 0) <= START.mask
+    is_start_coded = is_coded and amounts.get("start_address", 0) * _UNIT <= START.mask
     fields = (*_STRIDES, "start_address") if is_start_coded else _STRIDES
     in_bytes = {name: value * _UNIT if name in fields else value for name, value in amounts.items()}
     is_small = amounts.get("sbo_bytes", _LEAST_ROWS * WIDTHS[swizzle]) < _LEAST_ROWS * WIDTHS[swizzle]
