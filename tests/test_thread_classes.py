@@ -62,3 +62,42 @@ struct Sum {
 def test_objects_are_constructed_and_their_templates_called(change: tuple[str, str], why: str) -> None:
     found, open_, _ = judge_known_products(plant(change, text=CLASSES), {}, (), {"gemm"})
     assert [why in one.message for one in (*open_, *found)] == [True] * bool(why)
+
+
+TILE = "struct Tile { int row, col; };\n__device__ Tile place() { return {(int)blockIdx.y, (int)blockIdx.x}; }\n"
+PLACED = "(blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN"
+
+
+@for_each(
+    ("head", "code"),
+    [
+        (TILE, "auto [row, col] = place();"),
+        (TILE.replace("return {", "return Tile{"), "const Tile at = place(); int row = at.row, col = at.col;"),
+        (
+            "__device__ std::tuple<int, int> place() { return {blockIdx.y, blockIdx.x}; }\n",
+            "auto [row, col] = place();",
+        ),
+        (
+            "__device__ auto place() { return std::make_tuple(blockIdx.y, blockIdx.x); }\n",
+            "auto at = place(); int row = std::get<0>(at), col = std::get<1>(at);",
+        ),
+        (
+            "__device__ auto place() { return cuda::std::make_pair(int(blockIdx.y), int(blockIdx.x)); }\n",
+            "const auto at = place(); int row = at.first, col = at.second;",
+        ),
+        (
+            "",
+            "auto place = [&](int y) -> std::tuple<int, int> { int x = blockIdx.x; return {y, x}; };\n"
+            "  auto [row, col] = place(blockIdx.y);",
+        ),
+        ("", "int at[2] = {(int)blockIdx.y, (int)blockIdx.x};\n  auto& [row, col] = at;"),
+    ],
+    sample=4,
+)
+def test_several_results_of_a_function_are_known(head: str, code: str) -> None:
+    placed = PLACED.replace("blockIdx.y", "row").replace("blockIdx.x", "col")
+    text = plant((KERNEL, head + KERNEL), ("  float* c = ", f"  {code}\n  float* c = "), (PLACED, placed), text=TILED)
+    assert judge_known_products(text, {}, (), {"gemm"}).open == []
+    wrong = text.replace("col * BN", "row * BN")
+    (point,) = judge_known_products(wrong, {}, (), {"gemm"}).open
+    assert "not stored at their row and column" in point.message

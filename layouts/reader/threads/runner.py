@@ -57,8 +57,11 @@ class StepsOverError(Exception):
 
 @dataclass(slots=True)
 class FrameState:
-    """A running function: its return value; loops: the lanes that broke and continued in each loop."""
+    """A running function: its return value; loops: the lanes that broke and continued in each loop; returns: the type
+    of its value.
+    """
 
+    returns: tree.Type | None = None
     result: Any = None
     has_result: bool = False
     loops: list[list[Mask]] = field(default_factory=list)
@@ -315,9 +318,11 @@ class KernelRunner:
         self.forget_order()
         return mask
 
-    def run_function(self, body: tree.Statement | None, scope: Scope, call: Span) -> Any:
-        """Run the body of a function for the threads that call it; return its result."""
-        frame, mask = FrameState(), self.mask
+    def run_function(
+        self, body: tree.Statement | None, scope: Scope, call: Span, returns: tree.Type | None = None
+    ) -> Any:
+        """Run the body of a function for the threads that call it; return its result, which has the type `returns`."""
+        frame, mask = FrameState(returns), self.mask
         self.frames.append(frame)
         self.calls.append(call)
         try:

@@ -73,7 +73,7 @@ _LOADS = (
     ),
     ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
 )
-PLANE = 6, 6  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
+PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _NOTHING = OpenPart("")  # of a kernel without products that are followed

@@ -12,6 +12,7 @@ from lanescope.reader.threads.barriers import library_barriers
 from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline
 from lanescope.reader.threads.cute.copies import forget_tensors
 from lanescope.reader.threads.instructions.wmma_calls import call_load_matrix, call_mma, fill_fragment, store_matrix
+from lanescope.reader.threads.language import aggregates
 from lanescope.reader.threads.language.bit_words import BitWord, compute_elements, make_elements
 from lanescope.reader.threads.language.numbers import (
     LONG,
@@ -92,6 +93,17 @@ def _find_function(name: str, arguments: int) -> Callable[[KernelRunner, str, tr
 
 def _ignore_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
     """Ignore a function without effect on values of the code."""
+
+
+def _make_tuple(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> tuple[Any, ...]:
+    return tuple(run.evaluate(argument, scope) for argument in node.arguments)
+
+
+def _get_part(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return std::get<number>(tuple)."""
+    templates = node.function.path[-1][1] if isinstance(node.function, tree.Name) else None
+    number = run.evaluate_template(templates[0], scope) if templates else None
+    return aggregates.get_part(run.evaluate(node.arguments[0], scope), number)
 
 
 def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -311,6 +323,8 @@ def _end_in_zeros(run: KernelRunner, data: DataBytes, count: Sequence[tree.Expre
 _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
     # names, the arguments that a call has at least
     (re.compile(r"(?:__builtin_)?memset|fill(?:_n)?"), 3, _call_fill),
+    (re.compile(r"(?:make_|forward_as_)?tuple|(?:make_)?pair"), 2, _make_tuple),
+    (re.compile("get"), 1, _get_part),
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),

@@ -199,7 +199,7 @@ def call_function(
     inner = Scope(home)
     bind_templates(run, function.templates, templates, scope, inner)
     bind_parameters(run, function, node, scope, inner)
-    result = run.run_function(function.body, inner, node.span)
+    result = run.run_function(function.body, inner, node.span, function.returns)
     kind = find_type(run, function.returns, inner) if isinstance(result, ThreadNumber) else None
     if kind is not None and kind.integer:
         return convert_value(run, result, kind)

@@ -16,6 +16,7 @@ from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import SPECIAL, copy_variable, read_variable
 from lanescope.reader.threads.instructions.wmma_calls import assign_elements
 from lanescope.reader.threads.language import calling
+from lanescope.reader.threads.language.aggregates import PAIR, evaluate_list, get_part
 from lanescope.reader.threads.language.bit_words import compute_elements
 from lanescope.reader.threads.language.declaring import assign_list
 from lanescope.reader.threads.language.index_elements import number_element
@@ -46,7 +47,6 @@ from lanescope.reader.threads.memory.storage import (
     FloatConstant,
     LocalMemory,
     Pointer,
-    join_data,
     merge_values,
     parse_constant,
 )
@@ -347,7 +347,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
         size = 2 if value.size == 4 else 4
         first = DIMS[node.name] * size
         return value.cut_bytes(first, size) if first + size <= value.size else None
-    return None
+    return get_part(value, PAIR.get(node.name))
 
 
 def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
@@ -370,17 +370,6 @@ def _evaluate_lambda(run: KernelRunner, node: tree.Lambda, scope: Scope) -> Any:
     return calling.Closure(node.function, scope)
 
 
-def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
-    if node.type is not None and not node.items and names_cute(run.text):
-        value = run.evaluate_template(node.type, scope)
-        return None if isinstance(value, SizedType) else value
-    values = [run.evaluate(value, scope) for _, value in node.items]
-    parts = [value for value in values if is_result(value)]
-    if len(values) > 1 and len(parts) == len(values) and len({part.size for part in parts}) == 1:
-        return join_data(parts)  # of a vector
-    return values[0] if len(values) == 1 else None
-
-
 HANDLERS: dict[type, Any] = {  # by the class of an expression
     tree.Name: _evaluate_name,
     tree.NumberLiteral: _evaluate_literal,
@@ -396,5 +385,5 @@ HANDLERS: dict[type, Any] = {  # by the class of an expression
     tree.SizeOf: _evaluate_size,
     tree.Lambda: _evaluate_lambda,
     tree.Call: calling.evaluate_call,
-    tree.ItemList: _evaluate_list,
+    tree.ItemList: evaluate_list,
 }

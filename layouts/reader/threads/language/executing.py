@@ -15,12 +15,12 @@ import numpy as np
 from lanescope.cxx.integers import INT
 from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.instructions.assembly import run_assembly
-from lanescope.reader.threads.language import declaring, objects
+from lanescope.reader.threads.language import aggregates, declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
-from lanescope.reader.threads.language.numbers import get_number, make_number
+from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.memory.storage import Mask, Pointer, merge_values, spread_coefficient
+from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -55,12 +55,10 @@ def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Sc
 
 
 def _run_unpack(run: KernelRunner, unpack: tree.UnpackDeclaration, scope: Scope, mask: Mask) -> Mask:
-    """Run `auto [a, b] = tuple`; the parts of another value are not known."""
-    value = run.evaluate(unpack.value, scope)
-    known = isinstance(value, tuple) and len(value) == len(unpack.names)
-    for n, name in enumerate(unpack.names):
-        item = value[n] if known else None
-        scope.names[name] = hold_value(make_number(item) if isinstance(item, int) else item)
+    """Run `auto [a, b] = value`."""
+    parts = aggregates.list_parts(run, unpack, scope)
+    for name, part in zip(unpack.names, parts, strict=True):
+        scope.names[name] = part if unpack.reference and isinstance(part, Pointer) else hold_value(part)
     return mask
 
 
@@ -270,11 +268,10 @@ def _run_cases(
 def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
     frame = run.frames[-1]
     if statement.value is not None:
-        value = run.evaluate(statement.value, scope)
-        if not frame.has_result:
-            frame.result = value
-        else:
-            frame.result = merge_values(mask, value, frame.result)
+        listed = isinstance(statement.value, tree.ItemList)
+        evaluate = partial(aggregates.evaluate_list, run, returned=frame.returns) if listed else run.evaluate
+        value = evaluate(statement.value, scope=scope)
+        frame.result = aggregates.merge_returned(mask, value, frame.result) if frame.has_result else value
     frame.has_result = True
     if run.order is not None and len(run.frames) == 1:
         run.order.ended = run.order.ended | mask

@@ -1,0 +1,82 @@
+"""Braced lists, tuples and pairs, and the names that structured bindings give to their parts.
+
+A tuple or a pair is a tuple of the values of its parts; an object of a class is a place. ISO C++20: [dcl.struct.bind].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.language.arguments import is_object
+from lanescope.reader.threads.language.declaring import make_object
+from lanescope.reader.threads.language.names import find_type
+from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
+from lanescope.reader.threads.language.places import find_place
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.language.values import load_place
+from lanescope.reader.threads.memory.results import is_result
+from lanescope.reader.threads.memory.storage import Mask, Pointer, join_data, merge_values
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+TUPLES = frozenset(("tuple", "pair"))
+PAIR = {"first": 0, "second": 1}
+
+
+def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned: tree.Type | None = None) -> Any:
+    """Return the value of {…} or T{…}; None if it is not known. returned: the type that a function returns it as."""
+    if node.type is not None and not node.items and names_cute(run.text):
+        value = run.evaluate_template(node.type, scope)
+        return None if isinstance(value, SizedType) else value
+    type_ = node.type or returned
+    if type_ is not None and type_.path[-1][0] in TUPLES and type_.path[0][0] != "cute":
+        return tuple(run.evaluate(value, scope) for _, value in node.items)
+    kind = find_type(run, type_, scope) if type_ is not None else None
+    if isinstance(kind, SizedType) and kind.scope is not None and not kind.pointer and not kind.dims:
+        call = tree.Call(tree.Name(((kind.name, None),)), tuple(value for _, value in node.items), span=node.span)
+        return make_object(run, kind, call, scope) if not any(name for name, _ in node.items) else None
+    values = [run.evaluate(value, scope) for _, value in node.items]
+    parts = [value for value in values if is_result(value)]
+    if len(values) > 1 and len(parts) == len(values) and len({part.size for part in parts}) == 1:
+        return join_data(parts)  # of a vector
+    return values[0] if len(values) == 1 else None
+
+
+def merge_returned(mask: Mask, new: Any, old: Any) -> Any:
+    """Return the result of a function whose threads return different values; None if it is not known."""
+    if isinstance(new, tuple) and isinstance(old, tuple) and len(new) == len(old):
+        return tuple(merge_values(mask, *pair) for pair in zip(new, old, strict=True))
+    return merge_values(mask, new, old)
+
+
+def list_parts(run: KernelRunner, unpack: tree.UnpackDeclaration, scope: Scope) -> Sequence[Any]:
+    """Return what the names of a structured binding mean: values, or the places that auto& binds them to; None for each
+    whose part is not known.
+    """
+    place = find_place(run, unpack.value, scope) if isinstance(unpack.value, tree.Name | tree.Index) else None
+    value = place if isinstance(place, Pointer) and place.dims else run.evaluate(unpack.value, scope)
+    count = len(unpack.names)
+    if isinstance(value, tuple) and len(value) == count:
+        return [make_number(item) if isinstance(item, int) else item for item in value]
+    places: list[Pointer] = []
+    if is_object(value) and len(value.type.members) == count:
+        places = [value.find_part(member.offset, member.type, member.dims) for member in value.type.members]
+    elif isinstance(value, Pointer) and value.dims[:1] == (count,):
+        dims = value.dims[1:]
+        step = value.type.size * prod(dims)
+        places = [value.find_part(n * step, value.type, dims) for n in range(count)]
+    if unpack.reference or not places:
+        return places or [None] * count
+    return [load_place(run, part, unpack.span) for part in places]
+
+
+def get_part(value: Any, number: Any) -> Any:
+    """Return a part of a tuple or a pair; None if it is not known which."""
+    index = number.known if isinstance(number, ThreadNumber) else number
+    return value[index] if isinstance(value, tuple) and isinstance(index, int) and 0 <= index < len(value) else None
