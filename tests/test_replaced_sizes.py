@@ -81,7 +81,8 @@ def test_equal_numbers_leave_nothing_open_and_find_only_what_is_wrong_with_them(
 def test_different_numbers_of_the_text_show_another_pitch() -> None:
     text = KERNEL + CALL.format("", "4096, 2048, 1024")
     assert not run_blocks(text).open
-    assert run_blocks(plant((PLACE, PLACE.replace("N", "M")), text=text)).mistakes
+    (found,) = run_blocks(plant((PLACE, PLACE.replace("N", "M")), text=text)).mistakes  # M is larger than N
+    assert (found.code, text[slice(*found.span)]) == ("pitch_of_other_size", "N")
 
 
 @for_each(("name", "deep"), [("kK", True), ("size_k", True), ("depth", True), ("kM", False), ("kN", False)])

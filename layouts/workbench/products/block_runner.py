@@ -116,3 +116,12 @@ def list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
         blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
     deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
     return [*blocks, (0, 0, 1)] if deep else blocks
+
+
+def list_needed(finders: Mapping[tuple[str, int], Sequence[OriginFinder]]) -> dict[str, int]:
+    """Return the bytes of dynamic shared memory that the copies of each kernel fill, the least of its launches."""
+    needed: dict[str, int] = {}
+    for (name, _), of_kernel in finders.items():
+        past = max((finder.count_dynamic_bytes() for finder in of_kernel), default=0)
+        needed[name] = min(needed.get(name, past), past)
+    return needed

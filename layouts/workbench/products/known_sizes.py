@@ -82,14 +82,21 @@ class GivenSizes:
     grids: Mapping[str, tuple[int, int, int]]
 
 
-def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord], depth: int = DEPTH) -> GivenSizes | None:
+def give_sizes(
+    source: KernelText, recorded: Sequence[KernelLaunchRecord], depth: int = DEPTH, turned: bool = False
+) -> GivenSizes | None:
     """Return different sizes for the kernels of a text; None if the launches do not make known which is which. depth:
-    of K, DEPTH or one of WIDTHS.
+    of K, DEPTH or one of WIDTHS; turned: whether the first of the others is the larger one.
     """
-    sizes = choose_sizes(source.maps, depth)
+    sizes = choose_sizes(source.maps, depth, turned)
     if sizes is None or has_number_of_run(source.blank):
         return None
     return find_given(source, recorded, sizes)
+
+
+def list_widths(depth: int, turned: bool) -> list[int]:
+    """Return the sizes of M and N beside one of K. turned: whether the first is the larger one."""
+    return sorted((size for size in (DEPTH, *WIDTHS) if size != depth), reverse=turned)
 
 
 def find_given(source: KernelText, recorded: Sequence[KernelLaunchRecord], sizes: KnownSizes) -> GivenSizes | None:
@@ -117,9 +124,9 @@ def has_number_of_run(blank: str) -> bool:
     return _WORD_OF_SIZE.search(blank) is not None
 
 
-def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH) -> KnownSizes | None:
-    """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K. depth:
-    that of K.
+def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH, turned: bool = False) -> KnownSizes | None:
+    """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K. depth,
+    turned: see give_sizes.
     """
     inner, outer = _list_dimensions(maps)
     deep = [name for name in inner if is_depth(name)]
@@ -129,7 +136,7 @@ def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH) -> KnownSizes | 
     others = [name for name in inner if name not in deep]
     if len(deep) != 1 or not 1 <= len(others) <= len(WIDTHS):
         return None
-    widths = [size for size in (DEPTH, *WIDTHS) if size != depth]
+    widths = list_widths(depth, turned)
     named = {deep[0]: depth, **dict(zip(others, widths, strict=False))}
     return KnownSizes({**dict.fromkeys(outer, OUTER), **named})
 

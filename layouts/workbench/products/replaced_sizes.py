@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 
 from lanescope.cxx.expression import evaluate_constant
@@ -26,6 +27,7 @@ from lanescope.workbench.products.known_sizes import (
     find_given,
     has_number_of_run,
     is_depth,
+    list_widths,
 )
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.repair.repairs import apply_edits
@@ -40,6 +42,12 @@ _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+(\S[^\n]*)
 _NUMBER = re.compile(r"[\d\s()*<+uUlL']+")
 _ARGUMENT = re.compile(r"\bargv\b")  # a value that may be any number
 Named = Mapping[str, Sequence[Span]]  # what M, N and K are assigned
+
+
+class Change(Enum):
+    """What differs from M < N: M is the larger one, or numbers that are equal in the text stay so."""
+
+    NONE, TURNED, EQUAL = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +76,14 @@ class SizedText:
 
 
 def replace_sizes(
-    source: KernelText, recorded: Sequence[KernelLaunchRecord], evaluate: Evaluate, depth: int, equal: bool = False
+    source: KernelText,
+    recorded: Sequence[KernelLaunchRecord],
+    evaluate: Evaluate,
+    depth: int,
+    change: Change = Change.NONE,
 ) -> SizedText | None:
     """Return a text with different numbers for M, N and K; None if it does not name them, or if what depends on them
-    does not follow. evaluate: evaluates a text; depth: of K; equal: whether equal numbers stay equal.
+    does not follow. evaluate: evaluates a text; depth: of K.
     """
     named = _choose_names(source)
     if len(named) != _NAMES or has_number_of_run(source.blank):
@@ -79,9 +91,9 @@ def replace_sizes(
     replaced = partial(_replace_named, source, recorded, evaluate, named)
     deep = [name for name in named if is_depth(name)]
     for name in deep if len(deep) == 1 else named:
-        others = iter(size for size in (DEPTH, *WIDTHS) if size != depth)
+        others = iter(list_widths(depth, change is Change.TURNED))
         numbers = {name: depth, **{one: next(others) for one in named if one != name}}
-        found = replaced(_join_equal(source.blank, named, numbers) if equal else numbers)
+        found = replaced(_join_equal(source.blank, named, numbers) if change is Change.EQUAL else numbers)
         if found is not None and (len(deep) == 1 or _is_shared(found.source.maps, depth)):
             return found
     return None

@@ -8,7 +8,7 @@ or column of a copy or of the store is wrong. Tiles that are not stored as rows 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -35,7 +35,7 @@ from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
-from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks
+from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
 from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
 from lanescope.workbench.products.lost_elements import TITLES as LOST_TITLES, find_lost_element
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
@@ -49,13 +49,21 @@ from lanescope.workbench.products.product_origins import (
     flatten_coordinates,
 )
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
-from lanescope.workbench.products.replaced_sizes import Evaluate, SizedText, replace_sizes
+from lanescope.workbench.products.replaced_sizes import Change, Evaluate, SizedText, replace_sizes
+from lanescope.workbench.products.size_edits import (
+    Edits,
+    describe_bound,
+    find_size_edits,
+    list_bound_edits,
+    list_size_edits,
+)
 from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
 from lanescope.workbench.products.unproved_results import (
     find_last_block,
     find_open_result,
     judge_map_strides,
+    list_all_sums,
     make_open_point,
 )
 from lanescope.workbench.results import Span
@@ -101,7 +109,7 @@ def check_origins(
     try:
         with end_when(is_late):
             for size in (DEPTH, DEEP):
-                report = _judge_text(source, macros, recorded, evaluate, size) or report
+                report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
                 if report is None or not any(_UNREPLAYED in point.message for point in report.open):
                     break
     except (LayoutError, OverdueError):
@@ -109,39 +117,110 @@ def check_origins(
     return report or OriginReport(open=_open_kernels(source, {one.name: LOST for one in source.functions}))
 
 
-def _judge_text(
-    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], evaluate: Evaluate, size: int
-) -> OriginReport | None:
-    """Judge the kernels of a text with different sizes of M, N and K if these can be given, else with square matrices.
-
-    What runs with numbers of the text itself, or in place of these, leave open may be wrong with square matrices.
+@dataclass(frozen=True, slots=True)
+class _OriginJudge:
+    """Judges the kernels of a text in runs with known sizes. evaluate: evaluates a text; size: of K, or of square
+    matrices.
     """
-    square = SizedText(source, recorded, None)
-    given = give_sizes(source, recorded, size)
-    found = _judge_sized(replace(square, given=given), macros, size) if given is not None else None
-    if found is not None:
-        return found
-    own = find_own_sizes(source, recorded)
-    sized = replace_sizes(source, recorded, evaluate, size) or (own and replace(square, given=own))
-    found = _judge_sized(sized, macros, size) if sized else None
-    if sized and found is not None and found.mistakes and not sized.certain:
-        equal = replace_sizes(source, recorded, evaluate, size, equal=True)
-        found = _judge_sized(equal, macros, size) if equal else None
-        found = found if found is not None and found.mistakes else None
-    if found is not None and (found.mistakes or not found.open):
-        return found
-    other = _judge_sized(square, macros, size)
-    return found if other is None or (found is not None and not other.mistakes) else other
 
+    source: KernelText
+    macros: Mapping[str, str]
+    recorded: Sequence[KernelLaunchRecord]
+    evaluate: Evaluate
+    size: int
 
-def _judge_sized(sized: SizedText, macros: Mapping[str, str], size: int) -> OriginReport | None:
-    """Return what runs of a text say of that which it was made of; None if it could not be run with its sizes."""
-    found = _run_and_judge(sized.source, macros, sized.recorded, sized.given, size)
-    if found is None:
-        return None
-    mistakes = (replace(one, span=sized.restore_span(one.span)) for one in found.mistakes)
-    open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
-    return OriginReport(tuple(mistakes), tuple(open_))
+    def judge(self) -> OriginReport | None:
+        """Judge the kernels with different sizes of M, N and K if these can be given, else with square matrices.
+
+        What runs with numbers of the text itself, or in place of these, leave open may be wrong with square matrices.
+        """
+        given = self._give_sizes()
+        found = self._judge_sized(given) if given is not None else None
+        if found is not None:
+            return found
+        found = self._judge_own_sizes()
+        if found is not None and (found.mistakes or not found.open):
+            return found
+        other = self._judge_sized(SizedText(self.source, self.recorded, None))
+        return found if other is None or (found is not None and not other.mistakes) else other
+
+    def _judge_own_sizes(self) -> OriginReport | None:
+        """Judge the kernels with numbers in place of those of the text, or with these if they differ."""
+        own = find_own_sizes(self.source, self.recorded)
+        sized = self._replace_sizes() or (own and SizedText(self.source, self.recorded, own))
+        found = self._judge_sized(sized) if sized else None
+        if not sized or found is None or not found.mistakes or sized.certain:
+            return found
+        equal = self._replace_sizes(Change.EQUAL)
+        found = self._judge_sized(equal) if equal else None
+        return found if found is not None and found.mistakes else None
+
+    def _give_sizes(self, turned: bool = False) -> SizedText | None:
+        given = give_sizes(self.source, self.recorded, self.size, turned)
+        return SizedText(self.source, self.recorded, given) if given is not None else None
+
+    def _replace_sizes(self, change: Change = Change.NONE) -> SizedText | None:
+        return replace_sizes(self.source, self.recorded, self.evaluate, self.size, change)
+
+    def _judge_sized(self, sized: SizedText) -> OriginReport | None:
+        """Return what runs of a text say of that which it was made of; None if it could not be run with its sizes."""
+        found, finders = self._run(sized)
+        if found is None:
+            return None
+        if not found.mistakes and sized.given is not None and sized.certain and len(finders) == 1:
+            mistake = self._find_other_size(sized, next(iter(finders.values())), found.open)
+            found = OriginReport((mistake,)) if mistake is not None else found
+        mistakes = (replace(one, span=sized.restore_span(one.span)) for one in found.mistakes)
+        open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
+        return OriginReport(tuple(mistakes), tuple(open_))
+
+    def _find_other_size(
+        self, sized: SizedText, finders: Sequence[OriginFinder], open_: Sequence[OpenPoint]
+    ) -> Pitfall | None:
+        """Return the finding of a size that another one must replace. open_: why D is not A·B in this run, if it is
+        not.
+        """
+        sums, text = list_all_sums(finders), sized.source.code.text
+        if not sums or not sums[0].get_depth(0):
+            return None
+        if open_:
+            kinds = list_size_edits(sized, finders, sums, [one.message for one in open_])
+            found = ((describe, self._find_edits(sized, tried)) for describe, tried in kinds)
+            return next((describe(text, edits) for describe, edits in found if edits), None)
+        bounds = list(list_bound_edits(sized, finders, sums, proved=True))
+        other = (self._replace_sizes(Change.TURNED) if sized.edits else self._give_sizes(True)) if bounds else None
+        if other is None or self._is_proved(other):
+            return None  # it is, if M is larger than N, too
+        edits = self._find_edits(other, bounds)
+        return describe_bound(text, edits) if edits else None
+
+    def _find_edits(self, sized: SizedText, tried: Iterable[Edits]) -> Edits:
+        return find_size_edits(sized, tried, self.evaluate, self._is_proved)
+
+    def _is_proved(self, sized: SizedText) -> bool:
+        found, _ = self._run(sized)
+        return found == OriginReport()
+
+    def _run(self, sized: SizedText) -> tuple[OriginReport | None, Mapping[tuple[str, int], Sequence[OriginFinder]]]:
+        """Return (the report of runs with given sizes, None if the kernels could not be run with them; the runs)."""
+        maps = MapFinder(sized.source, sized.given.sizes if sized.given is not None else None)
+        runner = BlockRunner(sized.source, self.macros, sized.recorded, sized.given, maps, self.size)
+        if not runner.run_blocks(list_blocks(sized.source.code.text, sized.given)):
+            return None, {}
+        finders = runner.replay_runs()
+        further = {block for key, of in finders.items() for block in find_last_block(of, runner.find_grid(key[0]))}
+        if further and runner.run_blocks(sorted(further)):
+            finders = runner.replay_runs()
+        evaluate = partial(_evaluate_host, finders)
+        found = list(find_short_launches(sized.source.blank, sized.recorded, list_needed(finders), evaluate))
+        reasons = dict(runner.lost)
+        if not found:
+            for key, of_kernel in finders.items():
+                mistake, reason = _judge_kernel(of_kernel, sized.given, key[0], runner.find_grid(key[0]))
+                found += [mistake] if mistake is not None else []
+                reasons[key[0]] = reasons.get(key[0]) or reason
+            found = list({(one.code, one.span): one for one in found}.values())
+        return OriginReport(tuple(found), () if found else _open_kernels(sized.source, reasons)), finders
 
 
 def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:
@@ -149,45 +228,6 @@ def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenP
     open_ = [one for one in source.functions if one.kernel and reasons.get(one.name)]
     points = [(one, make_open_point(one, source.blank, reasons[one.name])) for one in open_]
     return tuple(point for one, point in points if "CUtensorMap" in source.blank[point.span[0] : one.body[0]])
-
-
-def _run_and_judge(
-    source: KernelText,
-    macros: Mapping[str, str],
-    recorded: Sequence[KernelLaunchRecord],
-    given: GivenSizes | None,
-    size: int,
-) -> OriginReport | None:
-    """Judge the kernels of a text in runs with given sizes; None if one could not be run with them. size: of K, or of
-    square matrices.
-    """
-    maps = MapFinder(source, given.sizes if given is not None else None)
-    runner = BlockRunner(source, macros, recorded, given, maps, size)
-    if not runner.run_blocks(list_blocks(source.code.text, given)):
-        return None
-    finders = runner.replay_runs()
-    further = {block for key, of in finders.items() for block in find_last_block(of, runner.find_grid(key[0]))}
-    if further and runner.run_blocks(sorted(further)):
-        finders = runner.replay_runs()
-    evaluate = partial(_evaluate_host, finders)
-    found = list(find_short_launches(source.blank, recorded, _list_needed(finders), evaluate))
-    reasons = dict(runner.lost)
-    if not found:
-        for key, of_kernel in finders.items():
-            mistake, reason = _judge_kernel(of_kernel, given, key[0], runner.find_grid(key[0]))
-            found += [mistake] if mistake is not None else []
-            reasons[key[0]] = reasons.get(key[0]) or reason
-        found = list({(one.code, one.span): one for one in found}.values())
-    return OriginReport(tuple(found), () if found else _open_kernels(source, reasons))
-
-
-def _list_needed(finders: Mapping[tuple[str, int], Sequence[OriginFinder]]) -> dict[str, int]:
-    """Return the bytes of dynamic shared memory that the copies of each kernel fill, the least of its launches."""
-    needed: dict[str, int] = {}
-    for (name, _), of_kernel in finders.items():
-        past = max((finder.count_dynamic_bytes() for finder in of_kernel), default=0)
-        needed[name] = min(needed.get(name, past), past)
-    return needed
 
 
 def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[OriginFinder]], at: Span) -> int | None:

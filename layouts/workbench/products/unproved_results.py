@@ -30,6 +30,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
+UNORDERED = "its elements are not stored as the rows and columns of one matrix of its size"
 _DIMS, _STRIDES = 4, 5  # which arguments of cuTensorMapEncodeTiled globalDim and globalStrides are
 _NO_SIZE = re.compile(r"sizeof\s*\([^()]*\)|\b\w+_t\b|\bstatic_cast\b")
 Tiles = Mapping[str, Sequence[StoredTile]]
@@ -48,7 +49,7 @@ def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, g
 
 
 def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> Iterator[str]:
-    sums = _list_all(finders)
+    sums = list_all_sums(finders)
     if not sums:
         yield "what some of its products multiply is not known"
         return
@@ -79,10 +80,10 @@ def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles)
     if not all(_is_stored(one, tiles) for one in sums):
         yield "some of its elements are stored nowhere, or where is not known"
     if not all(map(are_placed, tiles.values())):
-        yield "its elements are not stored as the rows and columns of one matrix of its size"
+        yield UNORDERED
 
 
-def _list_all(finders: Finders) -> list[SumOrigin]:
+def list_all_sums(finders: Finders) -> list[SumOrigin]:
     """Return the sums of all blocks; none if it is not known what one of them multiplies."""
     found = [one for finder in finders for one in _list_sums(finder)]
     known = [one for one in found if one is not None]
@@ -137,7 +138,7 @@ def judge_map_strides(finders: Finders, sizes: KnownSizes) -> tuple[Pitfall | No
     """Return (the finding of a map whose rows are as far apart as another dimension of the product is long, why D is
     open if the rows of a map are another number of bytes apart than they have).
     """
-    for one in _list_maps(finders, _list_all(finders)):
+    for one in _list_maps(finders, list_all_sums(finders)):
         stride = one.strides[0] if one.strides else None
         stride = sizes.evaluate(one.symbols.get("strides[0]")) if stride is None else stride
         length, bits = measure_tensor(one)[0], one.element_bits or 0
