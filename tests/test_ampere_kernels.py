@@ -67,6 +67,29 @@ INTERLEAVED = plant(
 )
 
 
+# each turn of the loop loads a slice, and multiplies the one that was loaded four turns before
+SKEWED = plant(
+    ("STAGES = 3", "STAGES = 5"),
+    ("for (int s = 0; s < STAGES - 1; ++s)", "for (int s = 0; s < 0; ++s)"),
+    ("for (int t = 0; t < K / BK; ++t) {", "for (int next = 0; next < K / BK + STAGES - 1; ++next) {"),
+    ("    CP_ASYNC_WAIT_GROUP(STAGES - 2);\n    __syncthreads();\n", ""),
+    (
+        "int next = t + STAGES - 1, write = next % STAGES, read = t % STAGES;",
+        "int t = next - (STAGES - 1), write = next % STAGES, read = t % STAGES;\n"
+        "    if (t >= 0) { CP_ASYNC_WAIT_GROUP(STAGES - 2); __syncthreads(); }",
+    ),
+    ("    CP_ASYNC_COMMIT_GROUP();\n#pragma", "    CP_ASYNC_COMMIT_GROUP();\n    if (t < 0) continue;\n#pragma"),
+    text=MACROS,
+)
+
+
+def test_a_loop_may_multiply_after_several_turns() -> None:
+    report = check_text(SKEWED)
+    assert (report.steps, report.findings) == (2, ()) and not report.kernels[0].gap
+    (found,) = check_text(plant(("lane_id / 16 * 8) * sizeof", "lane_id / 8 % 2 * 8) * sizeof"), text=SKEWED)).findings
+    assert found.code == "k_repeated"
+
+
 @pytest.mark.parametrize(
     "text",
     take_rows(

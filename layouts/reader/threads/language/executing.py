@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 OPEN_TURNS = 2  # of a loop whose end is not known
 _RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited for by groups: stages are used again
+_WARM_TURNS = 8  # most of a loop that only copies before it multiplies
+_MULTIPLIES = re.compile(r"mma|multipl|compute|consume", re.I)
 _WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior|consumer_wait_prior")
 MOST_TURNS = 4096
 
@@ -167,8 +169,12 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     after, opened, left = run.nobody, 0, run.frames[-1].loops[-1]
     watch = run.turn_counts.watch_loop(run, loop, scope)
     inner, products = bool(run.open_loops), len(run.products)
+    skewed = not (inner or products or run.descriptors) and _MULTIPLIES.search(run.text, *loop.span)
+    warm = _WARM_TURNS if skewed else 0
     while True:
-        most = OPEN_TURNS if inner or len(run.products) == products else run.open_turns
+        if run.products or run.descriptors:
+            warm = min(warm, opened - 1)
+        most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
         inside = _decide_turn(run, loop, scope, active, most)
         if inside is None:
             opened += 1
