@@ -17,7 +17,12 @@ from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.results import CheckFinding, Span, Workbench
-from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function, find_functions
+from lanescope.workbench.text.function_texts import (
+    FunctionText,
+    blank_text,
+    find_enclosing_function,
+    find_functions,
+)
 from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
 
 TITLES = {
@@ -177,15 +182,15 @@ def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
     return find_condition(blank, loops[-1]) if loops else site
 
 
-def may_be_completed(text: str, kernel: str, recorded: Sequence[KernelLaunchRecord]) -> bool:
+def may_be_completed(text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord]) -> bool:
     """Return whether another kernel may compute the rest of D: one that the same function launches, or one that adds to
     an array.
     """
     blank = blank_text(text)
-    others = (one for one in find_functions(blank) if one.kernel and one.name != kernel)
+    others = (one for one in find_functions(blank) if one.kernel and one.name != function.name)
     if any(_ADDING.search(blank, *one.body) for one in others):
         return True
     launched: dict[object, set[str]] = {}
     for launch in recorded:
         launched.setdefault(find_enclosing_function(blank, launch.call[0]), set()).add(launch.name)
-    return any(kernel in names and len(names) > 1 for names in launched.values())
+    return any(function.name in names and len(names) > 1 for names in launched.values())

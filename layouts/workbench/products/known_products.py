@@ -54,6 +54,7 @@ from lanescope.workbench.products.known_sums import (
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
+from lanescope.workbench.products.size_names import list_named_sizes
 from lanescope.workbench.products.unproved_results import make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
@@ -121,7 +122,7 @@ def judge_known_products(
             run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)]).fit_launch()
             try:
                 with end_when(is_late):
-                    open_part, mistake = run.judge()
+                    open_part, mistake = run.judge_named()
             except LayoutError:
                 open_part, mistake = OpenPart("its run did not end"), None
             except OverdueError:
@@ -171,6 +172,16 @@ class _KnownRun:
         known = replace(self.known, m=given["m"], n=given["n"], k=depth)
         return replace(self, known=known, fitted=True, exact=not alone, parts=parts)
 
+    def judge_named(self) -> tuple[OpenPart | None, CheckFinding | None]:
+        """Judge D, also with M, N and K by other names if the kernel lacks one of them: only a proof counts there."""
+        open_part, mistake = self.judge()
+        if mistake is None and open_part is not None and not open_part.whole and not self.is_sized:
+            for one in list_named_sizes(self.text, self.function, self.recorded, USUAL):
+                found = replace(self, text=one.text, recorded=one.recorded, known=one.known, exact=one.alone)
+                if found.judge() == (None, None):
+                    return None, None
+        return open_part, mistake
+
     def judge(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
         certainly wrong).
@@ -197,7 +208,10 @@ class _KnownRun:
         time for other runs. verdict: of this run.
         """
         others = () if self.exact else list_other_sizes(self.text, self.function, verdict.runners, self.known)
-        runs = ((replace(self, known=known, alone=block), spans) for known, block, spans in others)
+        runs = (
+            (replace(self, known=replace(known, names=self.known.names), alone=block), spans)
+            for known, block, spans in others
+        )
         judged = (run._judge_other(verdict, spans) for run, spans in runs if run._may_differ)
         try:
             return next(filter(None, judged), None)
@@ -207,7 +221,7 @@ class _KnownRun:
     @property
     def _may_differ(self) -> bool:
         """Return whether a kernel has to be right with these sizes, too, and the last block is that at the corner."""
-        return self.known is DEEP or not (self.fitted or (self.alone == LAST and self._takes_turns))
+        return self.known == DEEP or not (self.fitted or (self.alone == LAST and self._takes_turns))
 
     def _judge_other(self, before: _Verdict, spans: Sequence[Span]) -> tuple[OpenPart, CheckFinding | None] | None:
         """Return what is wrong with the sizes of this run. before: the verdict with others; spans: the bounds that this
@@ -219,7 +233,7 @@ class _KnownRun:
         runners = verdicts[0].runners
         if why is None or any(one.open in (None, UNCOVERED) for one in verdicts):
             return None
-        if self.known is TAILED and not has_own_tail(self.text, before.runners, runners, every):
+        if self.known == TAILED and not has_own_tail(self.text, before.runners, runners, every):
             return None
         reason = f"with M = {self.known.m}, N = {self.known.n} and K = {self.known.k}, {why.reason}"
         seen = {span for one in before.runners for span, _ in one.compared}
@@ -350,9 +364,7 @@ class _KnownRun:
             found = None if doubt else next(filter(None, map(find_wrong_access, verdict.runners)), None)
             if found is not None:
                 return found
-            doubt |= may_be_completed(self.text, self.function.name, self.recorded) or any(
-                map(adds_result, verdict.runners)
-            )
+            doubt |= may_be_completed(self.text, self.function, self.recorded) or any(map(adds_result, verdict.runners))
             for fragments in verdict.fragments.values() if not doubt else ():
                 found = find_unfilled(self.text, verdict.runners[0], fragments, len(self.sizes) == 3)
                 found = found or self._find_part(verdict, fragments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -44,17 +44,18 @@ UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles
 @dataclass(frozen=True, slots=True)
 class KnownMatrices:
     """M, N and K of a run: tiles of 64 to 256 divide M and N, slices of 16 to 128 K. others: the value of integers that
-    are not a size of a matrix, such as the number of batches.
+    are not a size of a matrix, such as the number of batches; names: m, n or k by other names of theirs.
     """
 
     m: int = 1792
     n: int = 2816
     k: int = 384
     others: int = 2
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def find(self, name: str) -> int | None:
         """Return the size with a name; None if it is not one of M, N and K."""
-        return {"m": self.m, "n": self.n, "k": self.k}.get(shorten_name(name))
+        return {"m": self.m, "n": self.n, "k": self.k}.get(self.names.get(name) or shorten_name(name))
 
 
 class ParameterSizes(dict[str, int]):

@@ -103,7 +103,7 @@ def _choose_names(source: KernelText) -> Named:
     """Return the names whose numbers are the sizes of maps: those of M, N and K if there are others."""
     sizes = {size for one in source.maps for size in one.dims}
     found: dict[str, list[Span]] = {}
-    for name, span in _list_assigned(source.blank):
+    for name, span in list_assigned(source.blank):
         found.setdefault(name, []).append(span)
     values = _read_numbers(source.blank, found)
     open_ = any(_ARGUMENT.search(symbol) for one in source.maps for symbol in one.symbols.values())
@@ -116,7 +116,7 @@ def _choose_names(source: KernelText) -> Named:
     return letters if len(letters) == _NAMES else named
 
 
-def _list_assigned(blank: str) -> Iterator[tuple[str, Span]]:
+def list_assigned(blank: str) -> Iterator[tuple[str, Span]]:
     """Yield (name, the place of what it is assigned) for numbers of the host, and for arguments of the program."""
     found = [(one[1], one.span(2)) for one in _DEFINED.finditer(blank)]
     for one in _ASSIGNED.finditer(blank):

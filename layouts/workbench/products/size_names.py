@@ -1,0 +1,97 @@
+"""Find which numbers of a kernel are M, N and K if these are not what its parameters are called.
+
+They may have other names, such as rows, columns and depth; one number may be all of them; or they are constants.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from lanescope.cxx.source_text import split_arguments
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.workbench.products.known_sizes import is_depth
+from lanescope.workbench.products.known_sums import KnownMatrices
+from lanescope.workbench.products.product_sizes import is_count, is_leading, shorten_name
+from lanescope.workbench.products.replaced_sizes import list_assigned
+from lanescope.workbench.repair.repairs import apply_edits
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.function_texts import FunctionText, blank_text
+
+_LETTERS = "mnk"
+_SQUARE = 512  # of all sizes, if they are one number
+_INTEGER = re.compile(r"(?:(?:const|unsigned|signed|long|int|size_t|u?int(?:32|64)_t|std::size_t)\s+)+(\w+)\s*")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSizes:
+    """A text with launches of a kernel in which M, N and K are known. alone: whether they have no other numbers."""
+
+    text: str
+    recorded: Sequence[KernelLaunchRecord]
+    known: KnownMatrices
+    alone: bool
+
+
+def list_named_sizes(
+    text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord], usual: KnownMatrices
+) -> Iterator[NamedSizes]:
+    """Yield what M, N and K of a kernel may be. usual: their numbers."""
+    names = _list_sizes(text, function)
+    if len(names) == 1:
+        known = KnownMatrices(_SQUARE, _SQUARE, _SQUARE, names={names[0]: "m"})
+        yield NamedSizes(text, _name_host(function, recorded, known)[0], known, alone=True)
+    elif len(names) == len(_LETTERS):
+        for chosen in _list_roles(names):
+            launches, known = _name_host(function, recorded, replace(usual, names=chosen))
+            yield NamedSizes(text, launches, known, alone=False)
+    elif not names:
+        edits = list(_list_constants(text, usual))
+        if edits:
+            yield NamedSizes(apply_edits(text, edits), (), usual, alone=True)
+
+
+def _list_roles(names: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield which of three names is m, n and k. D is A·B, or Bᵀ·Aᵀ, for either order of m and n."""
+    deep = [name for name in names if is_depth(name)]
+    for k in deep if len(deep) == 1 else reversed(names):
+        m, n = (name for name in names if name != k)
+        yield {m: "m", n: "n", k: "k"}
+
+
+def _list_sizes(text: str, function: FunctionText) -> list[str]:
+    """Return the integers among a kernel's parameters that may be sizes of matrices."""
+    blank = blank_text(text)
+    head = blank[blank.rfind(function.name, 0, function.body[0]) : function.body[0]]
+    parameters = split_arguments(head[head.find("(") + 1 : head.rfind(")")])
+    found = [one[1] for part in parameters if (one := _INTEGER.fullmatch(part.strip() + " "))]
+    used = set(_WORD.findall(blank[slice(*function.body)]))
+    return [name for name in found if name in used and not is_leading(name) and not is_count(name)]
+
+
+def _name_host(
+    function: FunctionText, recorded: Sequence[KernelLaunchRecord], known: KnownMatrices
+) -> tuple[Sequence[KernelLaunchRecord], KnownMatrices]:
+    """Return (the launches, without sizes that are numbers; the sizes with what the host calls them)."""
+    names = dict(known.names)
+    numbers = False
+    for launch in recorded:
+        given = (
+            zip(function.parameters, map(str, launch.arguments), strict=False) if launch.name == function.name else ()
+        )
+        for name, value in given:
+            if name in known.names:
+                numbers |= not _WORD.fullmatch(value)
+                names |= {value: known.names[name]} if _WORD.fullmatch(value) else {}
+    if numbers:
+        recorded = [replace(one, arguments=(), members=(), grid=(None, None, None)) for one in recorded]
+    return recorded, replace(known, names=names)
+
+
+def _list_constants(text: str, usual: KnownMatrices) -> Iterator[TextEdit]:
+    """Yield edits that give constants called M, N and K their numbers; none unless all three are constants."""
+    found = [(shorten_name(name), span) for name, span in list_assigned(blank_text(text))]
+    if {name for name, _ in found} >= set(_LETTERS):
+        yield from (TextEdit(span, str(usual.find(name))) for name, span in found if name in tuple(_LETTERS))

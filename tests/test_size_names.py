@@ -1,0 +1,46 @@
+"""D is A·B of kernels whose M, N and K have other names, are one number, or are constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lanescope.workbench.products.known_products import judge_known_products
+from tests.cases import for_each
+from tests.test_known_products import KERNEL
+from tests.transfer_kernels import plant
+
+PARAMETERS = ", int M, int N, int K)"
+
+
+def rename(names: Mapping[str, str], text: str = KERNEL) -> str:
+    return re.sub(r"\b[MNK]\b", lambda word: names.get(word[0], word[0]), text)
+
+
+def is_proved(text: str) -> bool:
+    return judge_known_products(text, {}, (), {"gemm"}).proved == {"gemm"}
+
+
+SQUARE = rename({"M": "n_", "N": "n_", "K": "n_"}, plant((PARAMETERS, ", int N)"), text=KERNEL))
+CONSTANTS = plant(
+    (PARAMETERS, ")"), ("__global__", "constexpr int M = 4096, N = 1 << 11, K{1024};\n__global__"), text=KERNEL
+)
+STYLES = {
+    "rows": rename({"M": "rows", "N": "cols", "K": "depth"}),
+    "tokens": rename({"M": "tokens", "N": "features", "K": "hidden"}),
+    "one number": SQUARE,
+    "constants": CONSTANTS,
+    "members": rename({"M": "kM", "N": "kN", "K": "kK"}, CONSTANTS),
+}
+
+
+@for_each("text", STYLES.values(), ids=STYLES, sample=3)
+def test_sizes_of_other_names_are_found(text: str) -> None:
+    assert is_proved(text)
+    wrong = re.sub(r"c\[r \* \w+ \+ n\]", "c[r * 64 + n]", text)
+    assert wrong != text and not is_proved(wrong)
+
+
+def test_leading_dimensions_and_counts_are_no_sizes() -> None:
+    more = plant((PARAMETERS, ", int M, int N, int K, int num_parts, int ldx)"), text=KERNEL)
+    assert is_proved(rename({"M": "rows", "N": "cols", "K": "depth"}, more))
