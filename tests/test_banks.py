@@ -15,7 +15,7 @@ from lanescope.app.hardware.bank_counters import parse_report
 from lanescope.app.hardware.evidence import FOLDER
 from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.errors import LayoutError
-from lanescope.shared.bank_counters import predict_counters
+from lanescope.shared.bank_counters import name_metrics, predict_counters
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import ACCESSES, compute_cost, get_access, make_address_use, make_rows_use
 from lanescope.shared.freeing import PLAIN, find_freeing_swizzle
@@ -46,6 +46,11 @@ H100 = [
 def test_wavefronts_are_the_clocks_an_h100_took(name: str, stride: int, clocks: float) -> None:
     found = compute_cost(get_access(name), [stride * lane for lane in range(ACCESSES[name].lanes)])
     assert abs(clocks / found.wavefronts - 1) < 0.06
+
+
+@for_each("name", list(ACCESSES))
+def test_matrix_loads_and_stores_are_counted_as_loads_and_stores(name: str) -> None:
+    assert all(metric.endswith(f"_op_{name[:2]}.sum") for metric in name_metrics(get_access(name)))
 
 
 # (access, lane → address, wavefronts and bank conflicts that ncu counted, clocks an access took): an H100, 2026-11-26;
