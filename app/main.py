@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -20,12 +20,11 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lanescope.app.apidocs import api as openapi
 from lanescope.app.catalogue.facts import CatalogueLimits, ChapterFamilies, list_chapters
-from lanescope.app.features import load_features
+from lanescope.app.features import FEATURES, load_feature
 from lanescope.app.kit.api import StrictRoute, build_api_router
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, compute_digest, render_style_sheet, render_versioned
 from lanescope.app.kit.fact import Description, fact, fact_to_json
-from lanescope.app.kit.feature import Feature
 from lanescope.app.kit.limits import RequestGuard
 from lanescope.app.kit.menus import find_menu, list_entries
 from lanescope.app.kit.metrics import CountingMiddleware, ServerMetrics
@@ -63,16 +62,19 @@ class Ready:
     assembler: Annotated[str, Description("The ptxas that wrote the targets.")]
 
 
-def _generate_routes(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
-    """Yield the routes of all features by their folders: first the API in the order of /docs, then the pages."""
-    for folder, feature in features.items():
-        yield from build_api_router(feature.tools).routes
+@lru_cache(maxsize=1)
+def _list_routes(folders: tuple[str, ...]) -> list[BaseRoute]:
+    """Return the routes of the features in some folders: first the API in the order of /docs, then the pages."""
+    features, routes = [(folder, load_feature(folder)) for folder in folders], list[BaseRoute]()
+    for folder, feature in features:
+        routes += build_api_router(feature.tools).routes
         if "api" in feature.written:
-            yield from import_module(f"lanescope.app.{folder}.api").router.routes
-    for folder, feature in features.items():
-        yield from build_page_router(feature.tools).routes  # before routes that take any text in the same place
+            routes += import_module(f"lanescope.app.{folder}.api").router.routes
+    for folder, feature in features:
+        routes += build_page_router(feature.tools).routes  # before routes that take any text in the same place
         if "page" in feature.written:
-            yield from import_module(f"lanescope.app.{folder}.page").router.routes
+            routes += import_module(f"lanescope.app.{folder}.page").router.routes
+    return routes
 
 
 class HeadRequests:
@@ -171,7 +173,7 @@ def create_app(
         redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
     app.router.route_class = StrictRoute
-    app.router.routes.extend(_generate_routes(load_features()))  # include_router would build every route a second time
+    app.router.routes.extend(_list_routes(tuple(FEATURES)))  # include_router would build every route a second time
     app.mount("/static", AssetFiles(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
