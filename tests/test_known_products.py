@@ -339,6 +339,7 @@ SQUARE = LAUNCH.replace("sb, M, N, K);\n", "sb, M, N, M);\n")
         ((LOAD, f"if ({DEPTH} < M) {LOAD}"), [("bound_of_other_size", "M")]),
         (("x[i] = *", f"x[i] = {DEPTH} >= N ? 0 : *"), [("bound_of_other_size", "N")]),
     ],
+    sample="mistakes",
 )
 def test_bounds_along_k_are_k(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
     """K is not larger than M or N in most runs: that k < M is wrong is seen where it is."""
@@ -352,6 +353,7 @@ def test_bounds_along_k_are_k(change: tuple[str, str], mistakes: list[tuple[str,
         (("x[i] = *", f"x[i] = {DEPTH} + 32 > K ? 0 : *"), ("32", "4")),
         ((", *reinterpret_cast<const uint32_t*>(b + k * 32),", B_WORD), ("<", "<=")),
     ],
+    sample=1,
 )
 def test_conditions_leave_out_no_elements_along_k(change: tuple[str, str], place: tuple[str, str]) -> None:
     text = plant(change, text=KERNEL)

@@ -25,6 +25,7 @@ B_TAIL = ", ".join(B_WORDS), f"{DEPTH[:14]} < K ? {B_WORDS[0]} : 0, {DEPTH[:14]}
         (CEILED, [], "beyond K"),
         ((CEILED[0], ("x[i] = *", f"x[i] = {DEPTH} + 4 >= K ? 0 : *"), B_TAIL), ["k_slices_left"], ""),
     ],
+    sample="why",
 )
 def test_bounds_hold_with_other_sizes(changes: tuple[tuple[str, str], ...], codes: list[str], why: str) -> None:
     """M is larger than N in another run, and K is not a multiple of the slices."""
