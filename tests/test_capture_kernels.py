@@ -13,6 +13,7 @@ from lanescope.app.capture import forms
 from lanescope.app.hardware import capture_verdicts
 from lanescope.capture import fills
 from lanescope.capture.file_format import Capture, Record
+from lanescope.capture.recorded_operands import list_steps
 from lanescope.descriptor.matrix import Descriptor, encode_wgmma as word
 from lanescope.ptx.codec import encode_values
 from tests.cases import for_each
@@ -179,6 +180,15 @@ def test_where_accumulators_begin() -> None:
     assert made.verdict == "match" and {one.verdict for one in made.accumulators} == {"unknown"}
     assert {one.verdict for one in forms.build_answer(made).accumulators} == {"unknown"}
     assert "not verified" in made.text and "LANESCOPE_WHEN left out 8 calls" in made.text
+
+
+def test_registers_of_several_mma_are_those_of_the_loads_before_them() -> None:
+    """Of a step along K: two loads of A, two of B, and eight mma, of which each takes one of both."""
+    steps, unread = list_steps(build_warp() * 4)
+    assert not unread and len(steps) == 128
+    for step in steps:
+        first, mma = step.number - step.number % 12, step.number % 12 - 4
+        assert step.fed == {"a": (first + mma // 4,), "b": (first + 2 + mma % 4 // 2,)}
 
 
 def test_only_what_is_recorded_is_judged() -> None:
