@@ -74,10 +74,10 @@ def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:
     return warps
 
 
-def read_registers(compiler: Compiler, operand: Operand, op: Fragment, threads: int = WARP) -> Registers:
-    """Return a reader of a fragment's registers: [warps (or warpgroups), threads, registers]."""
+def read_registers(compiler: Compiler, operand: Operand, op: Fragment) -> Registers:
+    """Return a reader of a fragment's registers: [warps, threads, registers]."""
     read = compiler.read_all(operand, TYPES[f"b{op.register_bits}"])
-    return lambda group: read(group).reshape(-1, threads, op.registers)
+    return lambda group: read(group).reshape(-1, WARP, op.registers)
 
 
 def write_registers(compiler: Compiler, operand: Operand, op: Fragment) -> Callable[[Group, Array], None]:
