@@ -119,6 +119,17 @@ def test_the_examples_by_hand() -> None:
     assert machete.locate(0, 64).thread == 128
 
 
+@for_each(("name", "bits"), EVERY)
+def test_elements_are_numbered_in_the_words_that_hold_them(name: str, bits: int) -> None:
+    layout = make_layout(name, bits)
+    k, n = np.divmod(np.arange(0, layout.k * layout.n, 997), layout.n)
+    word, field, thread = layout.number_elements(k, n)
+    for at in range(len(k)):
+        place = layout.locate(int(k[at]), int(n[at]))
+        assert (word[at], field[at], thread[at]) == (place.word, place.field, max(place.thread, 0))
+        assert layout.find_element(place.word, place.field) == (k[at], n[at])
+
+
 def test_scales_and_zero_points_are_permuted_as_published() -> None:
     for (name, by), order in oracle.list_scale_orders().items():
         columns = evaluate_columns(find_side_order(FORMATS[name].scales, by, "Scales")).tolist()
