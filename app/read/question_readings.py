@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
 from lanescope.app.kit import links
@@ -51,6 +52,7 @@ def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[
     return Reading(kind="unknown", title=title, link=link, facts={}, notices=tuple(notices), also=tuple(also))
 
 
+@lru_cache(maxsize=8)  # a text is asked several times on its way to a page
 def read_place_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register, or explain why it has no answer; None for any other
     text.

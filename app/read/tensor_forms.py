@@ -61,6 +61,7 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
     return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
 
 
+@lru_cache(maxsize=64)
 def find_bindings(text: str) -> tuple[bound.BoundMma, ...]:
     """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first, each with its descriptor;
     () if the text has neither, is a full name, or names another instruction.
