@@ -77,6 +77,16 @@ def test_base_offset_is_a_k_step_only_where_the_start_stands_still() -> None:
     assert [d.code for d in moved.diagnoses] == ["base_offset_wrong"]
 
 
+@for_each("at_k", [64, 128, 144])
+def test_a_start_over_panels_of_the_instruction_says_how_far_apart_the_tiles_are(at_k: int) -> None:
+    """B has 256 rows of 128 bytes in each panel along K, the instruction reads 128 of them."""
+    tile = replace(WIDE, k=192, at_k=at_k).with_right_fields()
+    start = tile.base + at_k // 64 * 128 * 128 + at_k % 64 * 2
+    (told,) = build_verified(tile.ask(pack_word(start, 16, 1024, 0, 1))).diagnoses
+    assert told.code == "panel_stride_from_instruction"
+    assert "128 rows (16384 bytes)" in told.message and "along K are 32768 bytes apart" in told.message
+
+
 @for_each("extra", [1 << 52, 1 << 60, 0xFF << 52, 3 << 46])
 def test_bits_that_are_no_addresss_make_no_pointer(extra: int) -> None:
     told = build_verified(INSIDE.ask(build_word(replace(INSIDE, sbo=2048)) | extra))
