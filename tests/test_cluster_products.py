@@ -74,8 +74,16 @@ def test_d_of_a_pair_is_verified() -> None:
 @pytest.mark.thorough
 def test_d_of_tiles_that_blocks_share_is_verified() -> None:
     assert run_blocks(MULTICAST) == OriginReport()
-    (other,) = run_blocks(plant((f"{OWN_HALF}, 3", "col + (rank ^ 1) * (BN / 2), 3"), text=MULTICAST)).open
-    assert "not stored as the rows and columns" in other.message
+
+
+@for_each("half", ["col + (rank ^ 1) * (BN / 2)", "col"], sample=1)
+def test_a_half_of_b_that_is_not_its_own_is_found_at_its_copy(half: str) -> None:
+    """The halves are exchanged, or one is copied twice."""
+    for kernel, line in ((PAIR, "load(sB"), (MULTICAST, "spread(sB")):
+        text = kernel.replace(f"t * BK, {OWN_HALF}", f"t * BK, {half}")
+        assert text != kernel
+        ((found, at),) = locate_findings(text, run_blocks(text).mistakes)
+        assert found == "row_coordinate_wrong" and at.startswith(line), at
 
 
 COPY_A = "load(sA, &ta, &full, t * BK, row);"

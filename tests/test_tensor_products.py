@@ -90,6 +90,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
         "row_coordinate_wrong",
         "load(sB",
     ),
+    ("&full, t * BK, col)", "&full, t * BK, row)", "row_coordinate_wrong", "load(sB"),
     ("load(sB, &tb, &full, t * BK", "load(sB, &tb, &full, t * BK + BK", "k_coordinate_wrong", "load(sB"),
     ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "for (int t"),
     ("c < BN; c += 2", "c < BN - 2; c += 2", "result_unstored", "for (int c"),

@@ -13,11 +13,11 @@ from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.workbench.products.origin_places import (
-    find_coordinate_site,
     find_defining_place,
     find_shared_bytes,
     find_store_place,
     find_wrong_box,
+    find_wrong_coordinate,
 )
 from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.results import Span
@@ -284,9 +284,7 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
             f"This copy brings the rows of {name} from {made} on, and D is stored in {array} from {what} {put} on"
             f" ({who}, {sizes}): the two must be the same."
         )
-        return Pitfall(
-            "row_coordinate_wrong", message, find_coordinate_site(tile.sum.boxes[side], tile.sum.numbers[side])
-        )
+        return Pitfall("row_coordinate_wrong", message, find_wrong_coordinate(tile.sum, side))
     message = (
         f"D of the rows of {name} from {made} on is stored in {array} from {what} {put} on ({who}, {sizes}):"
         f" elements of D are stored in the wrong {'rows and columns' if both else what + 's'}."

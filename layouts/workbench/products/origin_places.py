@@ -41,6 +41,14 @@ def find_coordinate_site(box: LoadedBox, number: int) -> Span:
     return sites[number] if number < len(sites) else box.move.site
 
 
+def find_wrong_coordinate(total: SumOrigin, side: int) -> Span:
+    """Return where the rows of a copy of A (0) or B (1) are given: its call, if those of the other one are given there,
+    too.
+    """
+    one, other = (find_coordinate_site(total.boxes[n], total.numbers[n]) for n in (side, 1 - side))
+    return total.boxes[side].move.call if one == other else one
+
+
 def find_other_map(total: SumOrigin) -> Pitfall | None:
     """Return the finding of a product of two tiles of one matrix in a kernel that has the map of another one, and does
     not use it.

@@ -39,8 +39,12 @@ from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_bl
 from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
 from lanescope.workbench.products.lost_elements import TITLES as LOST_TITLES, find_lost_element
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
+from lanescope.workbench.products.operand_parts import (
+    find_parts_exchanged,
+    find_repeated_rows,
+    find_same_half,
+)
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
-from lanescope.workbench.products.pair_halves import find_same_half
 from lanescope.workbench.products.product_origins import (
     WARPGROUP,
     Block,
@@ -278,6 +282,8 @@ def _list_mistakes(
     yield find_slice_mistake(sums)
     yield find_other_map(sums[0])
     yield find_same_half(finders)
+    yield find_repeated_rows(tiles)
+    yield find_parts_exchanged(tiles)
     depth = (sums[0].get_depth(0) or 0) if given is not None else 0
     for array, of_array in tiles.items():
         yield judge_array(array, of_array, text, depth)

@@ -62,7 +62,7 @@ class BoxMove:
 
     event: its number in the trace, -1 for a store; maps: the names that its map may have; place: the address in shared
     memory, at: the coordinates, innermost first, of every thread; sites: where these are given; data: for a store, what
-    each thread's box holds; adds: whether it adds to what is there.
+    each thread's box holds; adds: whether it adds to what is there; call: of the helper that copies.
     """
 
     event: int
@@ -74,6 +74,7 @@ class BoxMove:
     site: Span
     data: dict[int, DataBytes] = field(default_factory=dict)
     adds: bool = False
+    call: Span = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,7 +290,8 @@ def _add_box(
     """Note a TMA copy. site: of its map; box: the address, the coordinates and the threads; sites: of coordinates."""
     trace, maps, (place, values, mask) = run.barriers, frozenset(_WORD.findall(run.text[slice(*site)])), box
     assert isinstance(trace, TileTrace) and trace.setup is not None
-    move = BoxMove(event, maps, mask.copy(), place, tuple(values), sites, site, adds=adds)
+    call = run.find_own_place(run.get_call(site))
+    move = BoxMove(event, maps, mask.copy(), place, tuple(values), sites, site, adds=adds, call=call)
     if event >= 0:
         trace.loads.append(move)
         return

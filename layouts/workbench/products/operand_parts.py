@@ -1,0 +1,96 @@
+"""Check the parts of an operand that several boxes bring: that the CTAs of a pair have different halves of A and of B
+(PTX ISA 9.1, 9.7.16.5), and that the parts of a tile are in the order of D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.memory.storage import Ints
+from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
+from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
+
+
+def find_same_half(finders: Iterable[OriginFinder]) -> Pitfall | None:
+    """Return the finding of rows of A or B that both CTAs of a pair have."""
+    for finder in finders:
+        for total, other in _list_pairs(finder):
+            half = len(total.columns) // 2
+            for n, parts in enumerate(((total.rows, other.rows), (total.columns[:half], total.columns[half:]))):
+                same = np.intersect1d(*parts)
+                if len(same):
+                    return _describe(total, n, same)
+    return None
+
+
+def _list_pairs(finder: OriginFinder) -> Iterator[tuple[SumOrigin, SumOrigin]]:
+    """Yield the sums of the products that a block issues for a pair, in both of its blocks."""
+    for result, products in finder.products.items() if finder.mate is not None else ():
+        sums = [one.find_sum(result, 0) for one in (finder, finder.mate)] if products[0].pair else []
+        known = [one for one in sums if one is not None]
+        if len(known) == 2:
+            yield known[0], known[1]
+
+
+def _describe(total: SumOrigin, side: int, same: Ints) -> Pitfall:
+    message = (
+        f"Both CTAs of a pair copy rows {same.min()} to {same.max()} of {'AB'[side]}: of a tcgen05.mma with"
+        " cta_group::2 each must have a half of its own."
+    )
+    return Pitfall("row_coordinate_wrong", message, total.boxes[side].move.call)
+
+
+def find_repeated_rows(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of boxes that bring the same rows to two parts of an operand, if all of D is stored, not all
+    at its rows and columns.
+    """
+    every = [tile for of_array in tiles.values() for tile in of_array]
+    if any(tile.left for tile in every) or all(map(are_placed, tiles.values())):
+        return None
+    for total, side in ((tile.sum, side) for tile in every for side in (0, 1)):
+        rows, counts = np.unique(_get_lines(total, side), return_counts=True)
+        if (counts > 1).any():
+            again = rows[counts > 1]
+            message = (
+                f"Rows {again.min()} to {again.max()} of {'AB'[side]} are in two parts of the tile that a product"
+                f" takes, and D is stored as if all of its {('rows', 'columns')[side]} were different ones."
+            )
+            return Pitfall("row_coordinate_wrong", message, total.boxes[side].move.call)
+    return None
+
+
+def find_parts_exchanged(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of boxes of A or B whose elements of D are all stored at their places if the boxes are in the
+    order of their rows.
+    """
+    every = [tile for of_array in tiles.values() for tile in of_array]
+    for side in (0, 1):
+        total = next((tile.sum for tile in every if (np.diff(_get_lines(tile.sum, side)) < 0).any()), None)
+        if total is None or all(map(are_placed, tiles.values())):
+            continue
+        if all(are_placed([_order_parts(tile, side) for tile in of_array]) for of_array in tiles.values()):
+            lines = _get_lines(total, side)
+            name, what = "AB"[side], ("rows", "columns")[side]
+            message = (
+                f"The copies of {name} bring its rows from {lines[0]} on before those from {lines.min()} on, and D is"
+                f" stored as if the {what} that they make were in order: check the row and the place of this box."
+            )
+            return Pitfall("row_coordinate_wrong", message, total.boxes[side].move.call)
+    return None
+
+
+def _get_lines(total: SumOrigin, side: int) -> Ints:
+    """Return the rows of A, or those of B, of a sum."""
+    return total.columns if side else total.rows
+
+
+def _order_parts(tile: StoredTile, side: int) -> StoredTile:
+    """Return a tile with the rows or columns that its elements would be of if the parts of an operand were in order."""
+    lines, made = _get_lines(tile.sum, side), tile.made.copy()
+    order = np.argsort(lines)
+    made[:, side] = np.sort(lines)[order[np.searchsorted(lines[order], made[:, side])]]
+    return replace(tile, made=made)
