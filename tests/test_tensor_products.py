@@ -116,6 +116,17 @@ def test_warps_may_leave_their_lanes_to_the_hardware() -> None:
     assert run_blocks(plant(("(warp * 32 << 16) + c", "c"), text=BY_TMA)) == OriginReport()
 
 
+@for_each("result", ["std::tuple<int, int>", "Place"], sample=1)
+def test_a_function_may_return_the_place_of_a_tile(result: str) -> None:
+    """By a braced list, of which a structured binding takes the parts."""
+    helper = f"  auto find = [&](int tile) -> {result} {{ return {{tile / (N / BN) * 128, tile % (N / BN) * BN}}; }};\n"
+    struct = "struct Place { int row, col; };\n" * (result == "Place")
+    place = (", row = blockIdx.y * 128, col = blockIdx.x * BN;", f";\n{helper}  auto [row, col] = find(blockIdx.x);")
+    grid = ("dim3(N / BN, M / 128)", "M / 128 * (N / BN)")
+    text = struct + plant(place, grid, text=BY_TMA)
+    assert run_blocks(text) == OriginReport()
+
+
 def test_elements_that_are_stored_elsewhere_too_are_open() -> None:
     """No element is missed if one is stored through a pointer that is not known."""
     half = plant(("c < BN; c += 2", "c < BN - 2; c += 2"), text=BY_TMA)
