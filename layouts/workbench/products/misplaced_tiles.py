@@ -131,7 +131,7 @@ def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) 
     """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
     orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
-    shifted = [] if turned is None else [one for tile in orders[turned] if (one := _find_shift(tile, turned))]
+    shifted = [] if turned is None else _list_shifts(orders[turned], turned)
     if turned is None or len(shifted) < len(tiles):
         return (
             _find_exchanged(tiles)
@@ -148,6 +148,12 @@ def are_placed(tiles: Sequence[StoredTile]) -> bool:
     """Return whether the tiles of one array are stored at their rows and columns."""
     orders = ([tile.order(turned) for tile in tiles] for turned in (False, True))
     return any(all(not tile.find_shifts().any() for tile in ordered) for ordered in orders)
+
+
+def _list_shifts(tiles: Iterable[StoredTile], turned: bool) -> list[ShiftedTile]:
+    """Return the ordered tiles that are stored as a whole."""
+    shifts = (_find_shift(tile, turned) for tile in tiles)
+    return [one for one in shifts if one is not None]
 
 
 def _find_shift(tile: StoredTile, turned: bool) -> ShiftedTile | None:
