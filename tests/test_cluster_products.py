@@ -86,6 +86,10 @@ def test_a_half_of_b_that_is_not_its_own_is_found_at_its_copy(half: str) -> None
         assert found == "row_coordinate_wrong" and at.startswith(line), at
 
 
+def test_lanes_of_the_second_cta_may_go_on_from_those_of_the_first() -> None:
+    assert run_blocks(plant(("warp * 32 << 16", "rank * 128 + warp * 32 << 16"), text=PAIR)) == OriginReport()
+
+
 COPY_A = "load(sA, &ta, &full, t * BK, row);"
 MISTAKES = [  # what stands there, what is planted, code, line
     (OWN_HALF, "col + rank * (BN / 4)", "row_coordinate_wrong", "load(sB"),

@@ -51,13 +51,18 @@ class KnownSizes:
         return replace(tensor_map, dims=tuple(dims))
 
     def find_arguments(self, function: FunctionText, launches: Sequence[KernelLaunchRecord]) -> dict[str, int] | None:
-        """Return the integers that a kernel is launched with, by its parameters; None if launches differ, or one of
-        its integers is not known.
+        """Return the integers that a kernel is launched with, by its parameters; None if launches differ, or each has
+        one that is not known.
         """
         mine = [one for one in launches if one.name == function.name]
         launched = {(*map(str, one.arguments), *map(str, one.members)): one for one in mine}
-        launch = next(iter(launched.values())) if len(launched) == 1 else None
-        if launch is None or not launch.arguments or len(launch.arguments) != len(function.parameters):
+        found = [self._evaluate_arguments(function, launch) for launch in launched.values()]
+        known = [one for one in found if one is not None]
+        return known[0] if known and all(one == known[0] for one in known) else None
+
+    def _evaluate_arguments(self, function: FunctionText, launch: KernelLaunchRecord) -> dict[str, int] | None:
+        """Return the integers of one launch by the kernel's parameters; None if one of them is not known."""
+        if not launch.arguments or len(launch.arguments) != len(function.parameters):
             return None
         named = zip(function.parameters, launch.arguments, strict=True)
         given = {name: value for name, value in named if value is not None}
@@ -146,6 +151,8 @@ def _list_dimensions(maps: Iterable[TensorMap]) -> tuple[dict[str, set[tuple[str
     inner: dict[str, set[tuple[str, ...]]] = {}
     outer: set[str] = set()
     for one in maps:
+        if not all(one.box):
+            continue  # of a helper that nothing is known to call
         for key, text in one.symbols.items():
             at = _DIMENSION.fullmatch(key)
             last = at is not None and int(at[1]) == len(one.dims) - 1 >= 2 and one.dims[0] is None

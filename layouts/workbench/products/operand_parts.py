@@ -29,8 +29,9 @@ def find_same_half(finders: Iterable[OriginFinder]) -> Pitfall | None:
 
 def _list_pairs(finder: OriginFinder) -> Iterator[tuple[SumOrigin, SumOrigin]]:
     """Yield the sums of the products that a block issues for a pair, in both of its blocks."""
-    for result, products in finder.products.items() if finder.mate is not None else ():
-        sums = [one.find_sum(result, 0) for one in (finder, finder.mate)] if products[0].pair else []
+    blocks = [finder] if finder.mate is None else [finder, finder.mate]
+    for result, products in finder.products.items():
+        sums = [one.find_sum(result, 0) for one in blocks] if products[0].pair else []
         known = [one for one in sums if one is not None]
         if len(known) == 2:
             yield known[0], known[1]

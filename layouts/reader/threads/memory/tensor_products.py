@@ -107,6 +107,7 @@ class TensorSums:
         lanes, columns = parse_access(event.opcode).pattern.evaluate()  # [thread of a warp, register]
         for n, output in enumerate(outputs):
             lane = (address >> 16) + lanes[threads % 32, n]
+            lane = lane % LANES if self.paired else lane  # kernels count those of the second CTA on from the first's
             mine = event.mask & (lane // 32 == threads // 32 % 4)
             column = (address & 0xFFFF) + columns[threads % 32, n]
             code.put_value(output, self._read_column(lane % LANES, column, mine))
