@@ -175,7 +175,7 @@ class _KnownRun:
     def judge_named(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Judge D, also with M, N and K by other names if the kernel lacks one of them: only a proof counts there."""
         open_part, mistake = self.judge()
-        if mistake is None and open_part is not None and not open_part.whole and not self.is_sized:
+        if mistake is None and open_part is not None and not open_part.whole and len(self.sizes) < 3:
             for one in list_named_sizes(self.text, self.function, self.recorded, USUAL):
                 found = replace(self, text=one.text, recorded=one.recorded, known=one.known, exact=one.alone)
                 if found.judge() == (None, None):

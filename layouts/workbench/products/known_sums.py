@@ -229,11 +229,12 @@ def _leaves_gaps(corners: Mapping[Block, Sequence[tuple[int, int]]], first: Sequ
     are left between them. corners: as for are_whole, of the first and the last block; first: the elements of the first.
     """
     last = max(corners, default=(0, 0, 0))
-    if not first or last[0] != last[1] or not last[0]:
+    if not first or not last[0] or not last[1]:
         return False
     (row, column), (last_row, last_column) = (min(corners[block]) for block in ((0, 0, 0), last))
-    rows, columns = (last_row - row) // last[0], (last_column - column) // last[0]
-    return min(rows, columns) > 0 and len(np.unique(np.concatenate(first))) < rows * columns
+    rows, columns = last_row - row, last_column - column  # of as many tiles as the last block has before it
+    elements = rows * columns // (last[0] * last[1])
+    return min(rows, columns) > 0 and len(np.unique(np.concatenate(first))) < elements
 
 
 def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
