@@ -93,6 +93,7 @@ def test_lanes_of_the_second_cta_may_go_on_from_those_of_the_first() -> None:
 COPY_A = "load(sA, &ta, &full, t * BK, row);"
 MISTAKES = [  # what stands there, what is planted, code, line
     (OWN_HALF, "col + rank * (BN / 4)", "row_coordinate_wrong", "load(sB"),
+    (OWN_HALF, "col + rank * BN", "row_coordinate_wrong", "load(sB"),
     (COPY_A, COPY_A.replace("row", "row - rank * 128"), "row_coordinate_wrong", "load(sA"),
     ("N + col + c", "N + blockIdx.y / 2 * BN + c", "result_misplaced", "for (int i = 0"),
     ("C[(row + thr", "C[(row - rank * 128 + thr", "result_misplaced", "for (int i = 0"),

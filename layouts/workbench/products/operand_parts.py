@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,11 @@ import numpy as np
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
+from lanescope.workbench.products.origin_places import find_coordinate_site
 from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
+from lanescope.workbench.results import Span
+
+_RANK = re.compile(r"rank|ctaid", re.I)
 
 
 def find_same_half(finders: Iterable[OriginFinder]) -> Pitfall | None:
@@ -42,7 +47,7 @@ def _describe(total: SumOrigin, side: int, same: Ints) -> Pitfall:
         f"Both CTAs of a pair copy rows {same.min()} to {same.max()} of {'AB'[side]}: of a tcgen05.mma with"
         " cta_group::2 each must have a half of its own."
     )
-    return Pitfall("row_coordinate_wrong", message, total.boxes[side].move.call)
+    return Pitfall("row_coordinate_wrong", message, _find_half_site(total, side))
 
 
 def find_repeated_rows(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
@@ -62,6 +67,41 @@ def find_repeated_rows(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | N
             )
             return Pitfall("row_coordinate_wrong", message, total.boxes[side].move.call)
     return None
+
+
+def find_displaced_half(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of a half of B that one CTA of each pair copies, if exactly its columns of D are stored away
+    from their places, by one distance.
+    """
+    every = [tile.order(False) for of_array in tiles.values() for tile in of_array]
+    if not every or not all(tile.sum.products[0].pair for tile in every):
+        return None
+    seen = {_measure_halves(tile) for tile in every}
+    (both,) = seen if len(seen) == 1 else (None,)
+    wrong = [n for n, (_, columns) in enumerate(both or ()) if columns]
+    if both is None or len(wrong) != 1 or any(rows for rows, _ in both):
+        return None
+    total, away = every[0].sum, -both[wrong[0]][1]
+    message = (
+        f"The CTA with the {('first', 'second')[wrong[0]]} half of B of a pair copies rows that are {abs(away)}"
+        f" {'after' if away > 0 else 'before'} those of the columns that D is stored in."
+    )
+    return Pitfall("row_coordinate_wrong", message, _find_half_site(total, 1))
+
+
+def _measure_halves(tile: StoredTile) -> tuple[tuple[int, int], ...] | None:
+    """Return how many rows and columns away the columns of each half of B are stored; None if one has several."""
+    lines, shifts = tile.sum.columns, tile.find_shifts()
+    first = np.isin(tile.made[:, 1], lines[: len(lines) // 2])
+    parts = [np.unique(shifts[part], axis=0) for part in (first, ~first)]
+    return tuple((int(part[0, 0]), int(part[0, 1])) for part in parts) if {*map(len, parts)} == {1} else None
+
+
+def _find_half_site(total: SumOrigin, side: int) -> Span:
+    """Return where the rows of a half are given: the coordinate if it depends on the rank, else the copy."""
+    box, text = total.boxes[side], total.finder.run.text
+    site = find_coordinate_site(box, total.numbers[side])
+    return site if _RANK.search(text[slice(*site)]) else box.move.call
 
 
 def find_parts_exchanged(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:

@@ -40,6 +40,7 @@ from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, 
 from lanescope.workbench.products.lost_elements import TITLES as LOST_TITLES, find_lost_element
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.operand_parts import (
+    find_displaced_half,
     find_parts_exchanged,
     find_repeated_rows,
     find_same_half,
@@ -284,6 +285,7 @@ def _list_mistakes(
     yield find_same_half(finders)
     yield find_repeated_rows(tiles)
     yield find_parts_exchanged(tiles)
+    yield find_displaced_half(tiles)
     depth = (sums[0].get_depth(0) or 0) if given is not None else 0
     for array, of_array in tiles.items():
         yield judge_array(array, of_array, text, depth)
