@@ -76,9 +76,7 @@ def list_bound_edits(
             yield from _list_edits(sized, names, span, size, others)
 
 
-def list_slice_edits(
-    sized: SizedText, finders: Sequence[OriginFinder], sums: Sequence[SumOrigin]
-) -> Iterator[TextEdit]:
+def list_slice_edits(sized: SizedText, finders: Sequence[OriginFinder], sums: Sequence[SumOrigin]) -> Iterator[Edits]:
     """Yield edits of the name of a size that is not K's if as many slices of K are multiplied as it has."""
     names, depth = _list_names(sized, finders), sums[0].get_depth(0)
     counts = {len(one.k) * one.step for one in sums}

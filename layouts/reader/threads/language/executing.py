@@ -164,16 +164,20 @@ def count_open_turns(text: str) -> int:
     return _RING_TURNS if _WAITS.search(text) else OPEN_TURNS
 
 
+def _count_warm_turns(run: KernelRunner, loop: statements.Loop) -> int:
+    """Return how many iterations of a loop may only copy, if it is the outermost one and multiplies then."""
+    first = not (run.open_loops or run.products or run.descriptors)
+    return _WARM_TURNS if first and _MULTIPLIES.search(run.text, *loop.span) else 0
+
+
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
     """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
     after, opened, left = run.nobody, 0, run.frames[-1].loops[-1]
     watch = run.turn_counts.watch_loop(run, loop, scope)
     inner, products = bool(run.open_loops), len(run.products)
-    skewed = not (inner or products or run.descriptors) and _MULTIPLIES.search(run.text, *loop.span)
-    warm = _WARM_TURNS if skewed else 0
+    warm = _count_warm_turns(run, loop)
     while True:
-        if run.products or run.descriptors:
-            warm = min(warm, opened - 1)
+        warm = min(warm, opened - 1) if run.products or run.descriptors else warm
         most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
         inside = _decide_turn(run, loop, scope, active, most)
         if inside is None:
