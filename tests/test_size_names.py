@@ -25,9 +25,13 @@ SQUARE = rename({"M": "n_", "N": "n_", "K": "n_"}, plant((PARAMETERS, ", int N)"
 CONSTANTS = plant(
     (PARAMETERS, ")"), ("__global__", "constexpr int M = 4096, N = 1 << 11, K{1024};\n__global__"), text=KERNEL
 )
+SINGLE = plant(  # one matrix, of which the kernel needs no number of rows
+    (" + blockIdx.z * M * N", ""), (" + blockIdx.z * M * K", ""), (" + blockIdx.z * N * K", ""), text=KERNEL
+)
 STYLES = {
     "rows": rename({"M": "rows", "N": "cols", "K": "depth"}),
     "tokens": rename({"M": "tokens", "N": "features", "K": "hidden"}),
+    "unused rows": rename({"M": "rows", "N": "cols", "K": "depth"}, SINGLE),
     "one number": SQUARE,
     "constants": CONSTANTS,
     "members": rename({"M": "kM", "N": "kN", "K": "kK"}, CONSTANTS),

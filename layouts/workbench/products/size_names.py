@@ -40,14 +40,15 @@ def list_named_sizes(
 ) -> Iterator[NamedSizes]:
     """Yield what M, N and K of a kernel may be. usual: their numbers."""
     names = _list_sizes(text, function)
-    if len(names) == 1:
-        known = KnownMatrices(_SQUARE, _SQUARE, _SQUARE, names={names[0]: "m"})
+    used = [name for name in names if re.search(rf"\b{name}\b", text[slice(*function.body)])]
+    if len(used) == 1:
+        known = KnownMatrices(_SQUARE, _SQUARE, _SQUARE, names={used[0]: "m"})
         yield NamedSizes(text, _name_host(function, recorded, known)[0], known, alone=True)
     elif len(names) == len(_LETTERS):
         for chosen in _list_roles(names):
             launches, known = _name_host(function, recorded, replace(usual, names=chosen))
             yield NamedSizes(text, launches, known, alone=False)
-    elif not names:
+    elif not used:
         edits = list(_list_constants(text, usual))
         if edits:
             yield NamedSizes(apply_edits(text, edits), (), usual, alone=True)
@@ -67,8 +68,7 @@ def _list_sizes(text: str, function: FunctionText) -> list[str]:
     head = blank[blank.rfind(function.name, 0, function.body[0]) : function.body[0]]
     parameters = split_arguments(head[head.find("(") + 1 : head.rfind(")")])
     found = [one[1] for part in parameters if (one := _INTEGER.fullmatch(part.strip() + " "))]
-    used = set(_WORD.findall(blank[slice(*function.body)]))
-    return [name for name in found if name in used and not is_leading(name) and not is_count(name)]
+    return [name for name in found if not is_leading(name) and not is_count(name)]
 
 
 def _name_host(
