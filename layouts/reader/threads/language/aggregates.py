@@ -20,7 +20,7 @@ from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import load_place
 from lanescope.reader.threads.memory.results import is_result
-from lanescope.reader.threads.memory.storage import Mask, Pointer, join_data, merge_values
+from lanescope.reader.threads.memory.storage import DataBytes, Mask, Pointer, join_data, merge_values
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -38,14 +38,25 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
     if type_ is not None and type_.path[-1][0] in TUPLES and type_.path[0][0] != "cute":
         return tuple(run.evaluate(value, scope) for _, value in node.items)
     kind = find_type(run, type_, scope) if type_ is not None else None
-    if isinstance(kind, SizedType) and kind.scope is not None and not kind.pointer and not kind.dims:
-        call = tree.Call(tree.Name(((kind.name, None),)), tuple(value for _, value in node.items), span=node.span)
-        return make_object(run, kind, call, scope) if not any(name for name, _ in node.items) else None
+    if kind is not None and kind.scope is not None and not kind.pointer and not kind.dims:
+        return _make_object(run, kind, node, scope)
     values = [run.evaluate(value, scope) for _, value in node.items]
+    return values[0] if len(values) == 1 else _join_vector(values)
+
+
+def _make_object(run: KernelRunner, kind: SizedType, node: tree.ItemList, scope: Scope) -> Pointer | None:
+    """Return the object of a class that a list without names makes; None for another list."""
+    if any(name for name, _ in node.items):
+        return None
+    call = tree.Call(tree.Name(((kind.name, None),)), tuple(value for _, value in node.items), span=node.span)
+    return make_object(run, kind, call, scope)
+
+
+def _join_vector(values: Sequence[Any]) -> DataBytes | None:
+    """Return a vector of elements of D of one size."""
     parts = [value for value in values if is_result(value)]
-    if len(values) > 1 and len(parts) == len(values) and len({part.size for part in parts}) == 1:
-        return join_data(parts)  # of a vector
-    return values[0] if len(values) == 1 else None
+    alike = len(parts) == len(values) > 1 and len({part.size for part in parts}) == 1
+    return join_data(parts) if alike else None
 
 
 def merge_returned(mask: Mask, new: Any, old: Any) -> Any:
@@ -64,16 +75,18 @@ def list_parts(run: KernelRunner, unpack: tree.UnpackDeclaration, scope: Scope) 
     count = len(unpack.names)
     if isinstance(value, tuple) and len(value) == count:
         return [make_number(item) if isinstance(item, int) else item for item in value]
-    places: list[Pointer] = []
-    if is_object(value) and len(value.type.members) == count:
-        places = [value.find_part(member.offset, member.type, member.dims) for member in value.type.members]
-    elif isinstance(value, Pointer) and value.dims[:1] == (count,):
-        dims = value.dims[1:]
-        step = value.type.size * prod(dims)
-        places = [value.find_part(n * step, value.type, dims) for n in range(count)]
-    if unpack.reference or not places:
-        return places or [None] * count
-    return [load_place(run, part, unpack.span) for part in places]
+    places = _list_places(value) if isinstance(value, Pointer) else []
+    if len(places) != count:
+        return [None] * count
+    return places if unpack.reference else [load_place(run, part, unpack.span) for part in places]
+
+
+def _list_places(value: Pointer) -> list[Pointer]:
+    """Return the places of the members of an object, or of the items of an array."""
+    if is_object(value):
+        return [value.find_part(member.offset, member.type, member.dims) for member in value.type.members]
+    step = value.type.size * prod(value.dims[1:])
+    return [value.find_part(n * step, value.type, value.dims[1:]) for n in range(value.dims[0] if value.dims else 0)]
 
 
 def get_part(value: Any, number: Any) -> Any:
