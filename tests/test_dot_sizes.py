@@ -16,6 +16,8 @@ from tests.client import Client
         ("tl.dot BLOCK_M=32 BLOCK_N=64 BLOCK_K=128 fp16 sm_90a", "mma.sync", "m=32&n=64&k=128"),  # M < 64
         ("which instruction for tl.dot M: 128, N: 64, K: 32 e4m3 on B200?", "tcgen05.mma", "m=128&n=64&k=32&a=fp8e4nv"),
         ('tl.dot(x, w, input_precision="ieee") 64x64x32 fp32 sm_80', "fma", "precision=ieee"),
+        ("tl.dot(x, w, allow_tf32=False) 64x64x32 fp32 sm_80", "fma", "precision=ieee"),
+        ("tl.dot 64x64x32 fp32 sm_80 input_precision='tf32x3'", "mma.sync", "precision=tf32x3"),
     ],
 )
 def test_a_dot_with_sizes_opens_the_instruction_that_triton_chooses(

@@ -18,6 +18,7 @@ from lanescope.triton.dot_types import PRECISIONS, RESULTS, TYPES
 _LONGEST = 300  # characters
 _CALL = re.compile(r"\btl\.dot\b(?!_)(?P<arguments>\s*\([\w\s,=.\"']*\))?")
 _KEYWORD = re.compile(r"(\w+)\s*=\s*[\"']?([\w.]+)")
+_PRECISION = re.compile(r"\b(input_precision|allow_tf32)\s*[=:]\s*[\"']?(\w+)[\"']?")
 _TARGET = re.compile(r"sm_\w+")
 _SIZES = re.compile(r"(?<![\w.])(?P<m>\d{1,4})\s*[x×]\s*(?P<n>\d{1,4})\s*[x×]\s*(?P<k>\d{1,4})(?![\w.])")
 _NAMED = re.compile(r"(?<![A-Za-z0-9])(?:BLOCK_?(?:SIZE_?)?)?(?P<name>[MNK])\s*[=:]?\s*(?P<size>\d{1,4})(?!\w)", re.I)
@@ -50,17 +51,18 @@ def read_dot(text: str) -> Reading | None:
     if call is None or len(text) > _LONGEST or "\n" in text.strip():
         return None
     try:
-        sizes, rest = _find_sizes(f"{text[: call.start()]} {text[call.end() :]}")
+        sizes, rest = _find_sizes(_PRECISION.sub(" ", f"{text[: call.start()]} {text[call.end() :]}"))
     except LayoutError as error:
         return question_readings.build_unknown(text, "No such product", [f"{error.message} {error.hint}"])
     if sizes is None:
         return None
-    return _read_sized(text, sizes, rest, dict(_KEYWORD.findall(call["arguments"] or "")))
+    arguments = dict(_KEYWORD.findall(call["arguments"] or "")) | dict(_PRECISION.findall(text))
+    return _read_sized(text, sizes, rest, arguments)
 
 
 def _read_sized(text: str, sizes: tuple[int, int, int], rest: str, arguments: dict[str, str]) -> Reading | None:
     """Read a product of these sizes by the other words of its text; None if they name several types or targets."""
-    precision = arguments.pop("input_precision", PRECISIONS[0])
+    precision = _find_precision(arguments)
     warps = _WARPS.search(rest)
     words = re.findall(r"[a-z]\w*", _WARPS.sub(" ", rest).lower())
     types = {_TYPE[word] for word in words if word in _TYPE}
@@ -110,6 +112,12 @@ def _find_sizes(text: str) -> tuple[tuple[int, int, int] | None, str]:
         message = f"A has {pairs[0][1]} columns and B {pairs[1][0]} rows."
         raise LayoutError("bad_shape", message, "Both are K: A is [M, K] and B is [K, N].", "text")
     return None, text
+
+
+def _find_precision(arguments: dict[str, str]) -> str:
+    """Take the precision of fp32 out of the arguments; allow_tf32=False is ieee, as Triton reads it."""
+    allowed = arguments.pop("allow_tf32", "True")
+    return arguments.pop("input_precision", PRECISIONS[0] if allowed in ("True", "1") else "ieee")
 
 
 def _find_target(word: str) -> str:
