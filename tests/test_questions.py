@@ -360,6 +360,11 @@ def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, t
             "R16 of lane 4 in QMMA.SF.16832.F32.E4M3.E4M3.E8 R4, R8, R12, R4, R16, R17, URZ",
             "R16 of this line of SASS holds",
         ),
+        ("R24-R31 of HMMA.16816.F32 R24, R4, R12, R24", "R31 of this line of SASS is not of D, A or B."),
+        ("R28 of HMMA.16816.F32 R24, R4, R12, R24", "R28 of this line of SASS is not of D, A or B."),
+        ("R26 of HMMA.16816.F16 R24, R4, R12, R24", "R26 of this line of SASS is not of D, A or B."),  # D: two
+        ("R56 of lane 3 of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24", "R56 of this line of SASS is not of D."),
+        ("R4 lane 2 of HMMA.884.F32.F32.STEP1 R4, R8, R12, R4", "is a part of D of mma.m8n8k4"),
     ],
 )
 def test_registers_of_sass_that_are_no_place_are_named_by_their_operand(text: str, reason: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.reader.instructions import sass
 from lanescope.reader.instructions.fragment import FRAGMENT, index_fragments, make_key
 
@@ -43,8 +43,9 @@ _MNEMONIC = re.compile(r"(?<![\w.])[DHIQOB]G?MMA(?:\.\w+)+")
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
 _RANGE = re.compile(r"\bR(\d{1,3})\s?(?:-|:|–|\.\.)\s?R(\d{1,3})\b")
-_MOST_REGISTERS = 8  # of an operand of mma.sync
-_MOST_OF_WARPGROUP = 128  # of D of wgmma
+_MOST_REGISTERS = 8  # of an operand of an unknown mnemonic
+_REGISTER_BITS = 32  # of SASS
+_MMA_884 = "mma.m8n8k4"
 
 
 def rewrite_question(text: str) -> str:
@@ -66,13 +67,18 @@ def rewrite_question(text: str) -> str:
 
 def _write_instruction(match: re.Match[str]) -> str:
     """Write PTX for a mnemonic of SASS if all instructions that compile to it have the same shape and types."""
-    try:
-        found = sass.recognise_sass(match[0])
-    except LayoutError:
-        return match[0]
-    forms = [catalog.find(ptx) for meaning in found for ptx in meaning.facts.get("candidates", ())]
+    forms = _list_compiled(match[0])
     is_same = len({(form.shape, form.syntax.types, form.syntax.layouts) for form in forms}) == 1
     return forms[0].ptx if is_same else match[0]
+
+
+def _list_compiled(mnemonic: str) -> list[Instruction]:
+    """Return the instructions of PTX that compile to a mnemonic of SASS, [] if it is unknown."""
+    try:
+        found = sass.recognise_sass(mnemonic)
+    except LayoutError:
+        return []
+    return [catalog.find(ptx) for meaning in found for ptx in meaning.facts.get("candidates", ())]
 
 
 def _write_number(match: re.Match[str]) -> str:
@@ -130,16 +136,27 @@ def _name_register(number: int, line: re.Match[str]) -> str:
         del firsts["c"]
     if f"R{number}" in re.findall(r"\w+", line["more"]):
         raise LayoutError("bad_text", f"R{number} of this line of SASS holds scale factors or metadata.", "", "text")
-    most = _MOST_OF_WARPGROUP if "GMMA" in line["opcode"] else _MOST_REGISTERS
-    below = [first for first in firsts.values() if 0 <= number - first < most]
+    counts = _count_registers(line["opcode"])
+    below = [first for letter, first in firsts.items() if 0 <= number - first < counts.get(letter, _MOST_REGISTERS)]
     names = [letter.upper() for letter, first in firsts.items() if below and first == max(below)]
     if len(names) != 1:
-        what = f"is of {' and '.join(names)}" if names else f"is of none of {_join_letters(firsts)}"
+        what = (
+            f"is of {' and '.join(names)}" if names else f"is not of {join_words(list(map(str.upper, firsts)), 'or')}"
+        )
         hint = f"They begin at {', '.join(f'R{first} ({letter.upper()})' for letter, first in firsts.items())}."
         raise LayoutError("bad_text", f"R{number} of this line of SASS {what}.", hint, "text")
+    if names == ["D"] and ".STEP" in line["opcode"]:
+        hint = "The four steps of HMMA.884 each write two registers of it; ask for its R0 to R7 in PTX."
+        raise LayoutError("bad_text", f"D of this line of SASS is a part of D of {_MMA_884}.", hint, "text")
     wide = 2 if line["opcode"].startswith("DMMA") else 1  # registers of SASS for one of f64
     return f"R{(number - max(below)) // wide} of {names[0]}"
 
 
-def _join_letters(letters: Iterable[str]) -> str:
-    return join_words([letter.upper() for letter in letters])
+def _count_registers(opcode: str) -> dict[str, int]:
+    """Count the registers of SASS of each operand of a mnemonic: the most that an instruction of it has."""
+    counts: dict[str, int] = {}
+    for form in _list_compiled(opcode):
+        for name, operand in form.operands.items():
+            count = operand.registers * operand.register_bits // _REGISTER_BITS
+            counts[name] = max(count, counts.get(name, 0))
+    return counts
