@@ -48,6 +48,8 @@ def test_an_operand_alone_opens_the_page_about_it(text: str, page: str) -> None:
         ("GemmShape<128, 128, 32>", "A tile of CUTLASS 2.x: M 128, N 128, K 32"),
         ("cutlass::gemm::GemmShape<64,64,32>", "A tile of CUTLASS 2.x: M 64, N 64, K 32"),  # also a shape of wgmma
         ("GemmShape<16,8,16>", "32 instructions with 'm16n8k16'"),
+        ("GemmShape<16, 16, 16>", "64 instructions with 'm16n16k16'"),  # wmma
+        ("gemm::GemmShape<1, 1, 1>", "GemmShape<1, 1, 1> of CUTLASS 2.x"),
     ],
 )
 def test_a_name_is_read_as_its_tool_spells_it(text: str, title: str) -> None:
@@ -121,10 +123,18 @@ def test_what_is_not_read_of_a_text_is_said(text: str, says: str) -> None:
         "0x4000004000010100 + 2",
         "(0x4000004000010100 | 0x2)",
         "HMMA.16816.F32 R24, R4, R12, R24 ; /* 0x0000000c0804723c */",
+        "wgmma.fence.sync.aligned;",
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 64;",
+        "tcgen05.wait::ld.sync.aligned",
     ],
 )
 def test_what_is_read_is_not_called_unread(text: str) -> None:
-    assert not any("Not read" in notice or "Not used" in notice for notice in read(text).notices)
+    said = ("Not read", "Not used", "No instruction")  # an opcode without tables exists, too
+    assert not any(notice.startswith(said) for notice in read(text).notices)
+
+
+def test_a_type_beside_a_word_names_no_instruction() -> None:
+    assert read("0x4000004000010000 bf16").notices == ("Not used: bf16.",)
 
 
 def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:
@@ -362,6 +372,8 @@ def test_a_question_about_a_target_and_instructions_counts_them() -> None:
         )
 
     assert read("does sm_120 have wgmma").notices[0].startswith("sm_120 has none of the")
+    one = read("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 on sm_75").notices[0]
+    assert one.startswith("sm_75 does not have ") and "It assembles for sm_80" in one
     assert f"sm_90a has {count('wgmma', 'sm_90a'):,}." in read("does sm_90 have wgmma").notices[0]
     assert f"has {count('ldmatrix', 'sm_80')} of the" in read("does an A100 have ldmatrix").notices[0]
     assert read("wgmma h100").kind == "instruction"  # a list, narrowed to what an H100 has

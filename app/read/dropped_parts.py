@@ -54,9 +54,14 @@ def _explain_opcodes(text: str, used: str) -> Iterator[str]:
     """Yield why a complete opcode of a text is not an instruction, unless the reading says so."""
     for match in catalog.OPCODE.finditer(text):
         opcode = re.sub(r"\s", "", match[0])
-        if not lookup.is_spelled_out(opcode) or opcode.lower() in used:
+        if not (lookup.is_spelled_out(opcode) and _has_table(opcode)) or opcode.lower() in used:
             continue
         try:
             parse_instruction(opcode)
         except LayoutError as error:
             yield error.message
+
+
+def _has_table(opcode: str) -> bool:
+    """Return whether an opcode is of a family with tables: wgmma.fence and tcgen05.alloc are not, and exist."""
+    return any(opcode.lower().startswith(f"{name}.") for name in catalog.OPCODES)

@@ -8,11 +8,11 @@ from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import named_forms, page_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.names import forms
-from lanescope.ptx import catalog
 
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*(?:\{\s*\})?;?\s*")
 _WARP = 32  # threads
 _PAGE = "/guide/atom-to-tile"
+_OF_THREAD = "The instruction shape of a SIMT kernel: each thread multiplies scalars, and tensor cores are not used."
 
 
 def read_shape(text: str) -> Reading | None:
@@ -24,10 +24,13 @@ def read_shape(text: str) -> Reading | None:
     if match is None:
         return None
     m, n, k = match.groups()
-    sizes = int(m), int(n), int(k)
-    if any(form.family.scope.threads == _WARP for form in catalog.find_products(*sizes)):
-        matches = forms.find_forms(f"m{m}n{n}k{k}")
-        return copy_fact(Reading, named_forms.build_meaning(f"m{m}n{n}k{k}", matches), also=())
+    name = f"m{m}n{n}k{k}"
+    matches = forms.find_forms(name)
+    if any(form.family.multiplies and form.threads == _WARP for form in matches.forms if form.shape == name):
+        return copy_fact(Reading, named_forms.build_meaning(name, matches), also=())
+    if int(m) == int(n) == 1:
+        meaning = page_meanings.build_page_meaning(f"GemmShape<{m}, {n}, {k}> of CUTLASS 2.x", _PAGE, (_OF_THREAD,))
+        return copy_fact(Reading, meaning, also=())
     notices = (
         "No instruction of one warp has this shape: in CUTLASS 2.x it is that of a thread block's or a warp's tile.",
         "Say the instruction, GemmShape<16, 8, 16> of an mma.sync, or paste the kernel's name or its TiledMMA.",

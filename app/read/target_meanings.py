@@ -131,9 +131,10 @@ def _count_forms(name: str, words: tuple[str, ...], instructions: tuple[Instruct
         return (
             f"{name} has {count:,} of the {what}." if len(every) > 1 else f"{name} has the one instruction with them."
         )
+    none = f"{name} has none of the {what}" if len(every) > 1 else f"{name} does not have '{' '.join(words)}'"
     widest = get_widest(strip_suffix(name))
     there = sum(widest in targets for _, targets in every)
     if there:
-        return f"{name} has none of the {what}; {widest} has {there:,}."
+        return f"{none}; {widest} has {f'{there:,}' if len(every) > 1 else 'it'}."
     elsewhere = join_words(list_least({target for _, targets in every for target in targets}))
-    return f"{name} has none of the {what}. They assemble for {elsewhere}."
+    return f"{none}. {'They assemble' if len(every) > 1 else 'It assembles'} for {elsewhere}."

@@ -106,8 +106,10 @@ def _read_use(use: str, query: dict[str, str], matches: FormMatches, meaning: Me
     fitting = [form for form in forms if _fits(form, meaning, query)]
     if len({form.shape for form in fitting}) == 1 and (compiled or not matches.ignored):
         return _link_use(meaning, fitting, query)
-    reason = _explain_other_format(matches.forms[0], meaning) if matches.forms and not fitting else ""
-    return dataclasses.replace(meaning, notices=(reason, *meaning.notices)) if reason else None
+    reasons = [_explain_other_format(form, meaning) for form in matches.forms] if not fitting else []
+    if not reasons or not all(reasons):
+        return None  # a type alone is of instructions that read the word, too
+    return dataclasses.replace(meaning, notices=(reasons[0], *meaning.notices))
 
 
 def _list_descriptors(match: re.Match[str] | None) -> list[TextMeaning]:
