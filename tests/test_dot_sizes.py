@@ -17,6 +17,8 @@ from tests.client import Client
         ("which instruction for tl.dot M: 128, N: 64, K: 32 e4m3 on B200?", "tcgen05.mma", "m=128&n=64&k=32&a=fp8e4nv"),
         ('tl.dot(x, w, input_precision="ieee") 64x64x32 fp32 sm_80', "fma", "precision=ieee"),
         ("tl.dot(x, w, allow_tf32=False) 64x64x32 fp32 sm_80", "fma", "precision=ieee"),
+        ("tl.dot (128, 32) x (32, 64) -> (128, 64) fp16 on H100", "wgmma.mma_async", "m=128&n=64&k=32"),
+        ("tl.dot 64x64x64 fp16 on an RTX 4090", "mma.sync", "target=sm_89"),
         ("tl.dot 64x64x32 fp32 sm_80 input_precision='tf32x3'", "mma.sync", "precision=tf32x3"),
     ],
 )
@@ -51,6 +53,13 @@ def test_what_the_text_leaves_open_and_what_is_not_used_is_said() -> None:
     )
 
 
-@for_each("text", ["tl.dot", "acc = tl.dot(a, b, acc)", "tl.dot 128x128", "tl.dot_scaled 128x128x64"])
+@for_each(
+    "text",
+    ["tl.dot", "acc = tl.dot(a, b, acc)", "tl.dot 128x128", "tl.dot_scaled 128x128x64", "tl.dot 64x64x64 uint16"],
+)
 def test_a_dot_without_its_sizes_opens_the_page_about_it(text: str) -> None:
     assert text_meanings.read_text(text).link == "/guide/triton-dot"
+
+
+def test_a_dot_on_a_gpu_of_another_vendor_is_none_of_nvidias() -> None:
+    assert text_meanings.read_text("tl.dot 64x64x64 fp16 gfx942").title == "A matrix instruction of AMD"

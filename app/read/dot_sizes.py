@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import copy_fact
-from lanescope.app.read import page_meanings, question_readings
+from lanescope.app.read import elsewhere, page_meanings, question_readings, target_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, parse_choice
@@ -16,10 +16,9 @@ from lanescope.triton.dot import TritonDot, choose_instruction
 from lanescope.triton.dot_types import PRECISIONS, RESULTS, TYPES
 
 _LONGEST = 300  # characters
-_CALL = re.compile(r"\btl\.dot\b(?!_)(?P<arguments>\s*\([\w\s,=.\"']*\))?")
+_CALL = re.compile(r"\btl\.dot\b(?!_)(?P<arguments>\s*\((?!\s*\d)[\w\s,=.\"']*\))?")
 _KEYWORD = re.compile(r"(\w+)\s*=\s*[\"']?([\w.]+)")
 _PRECISION = re.compile(r"\b(input_precision|allow_tf32)\s*[=:]\s*[\"']?(\w+)[\"']?")
-_TARGET = re.compile(r"sm_\w+")
 _SIZES = re.compile(r"(?<![\w.])(?P<m>\d{1,4})\s*[x×]\s*(?P<n>\d{1,4})\s*[x×]\s*(?P<k>\d{1,4})(?![\w.])")
 _NAMED = re.compile(r"(?<![A-Za-z0-9])(?:BLOCK_?(?:SIZE_?)?)?(?P<name>[MNK])\s*[=:]?\s*(?P<size>\d{1,4})(?!\w)", re.I)
 _PAIR = re.compile(r"[\[(]\s*(\d{1,4})\s*[,x×]\s*(\d{1,4})\s*[\])]")
@@ -36,8 +35,10 @@ _TYPE = {name: triton for triton, row in TYPES.items() for name in (triton, row.
     "float64": "fp64",
     "i8": "int8",
 }
+_OTHER_TYPE = re.compile(r"(?:u?int|[usif]|fp|b?float|tf|bf|e\dm)\d\w*|bool|uint|complex\w*|double")
 _BESIDE = frozenset(
-    "a b c d acc m n k x with and of the on in for by is which instruction does what triton choose use tile tl".split()
+    "a an b c d acc m n k x with and of the on in for by is which instruction does what triton choose use tile"
+    " tl".split()
 )
 _DEFAULT_TYPE, _DEFAULT_TARGET, _DEFAULT_WARPS = "fp16", "sm_90a", 4
 
@@ -48,7 +49,7 @@ def read_dot(text: str) -> Reading | None:
     What the text leaves open is that of the page: fp16, sm_90a, 4 warps.
     """
     call = _CALL.search(text)
-    if call is None or len(text) > _LONGEST or "\n" in text.strip():
+    if call is None or len(text) > _LONGEST or "\n" in text.strip() or elsewhere.is_other_maker(text):
         return None
     try:
         sizes, rest = _find_sizes(_PRECISION.sub(" ", f"{text[: call.start()]} {text[call.end() :]}"))
@@ -64,12 +65,13 @@ def _read_sized(text: str, sizes: tuple[int, int, int], rest: str, arguments: di
     """Read a product of these sizes by the other words of its text; None if they name several types or targets."""
     precision = _find_precision(arguments)
     warps = _WARPS.search(rest)
-    words = re.findall(r"[a-z]\w*", _WARPS.sub(" ", rest).lower())
-    types = {_TYPE[word] for word in words if word in _TYPE}
-    targets = set(filter(None, map(_find_target, words)))
-    if len(types) > 1 or len(targets) > 1:
+    named = target_meanings.find_targets(_WARPS.sub(" ", rest))
+    targets = set(map(_widen_target, named.names))
+    words = re.findall(r"[a-z]\w*", named.rest.lower())
+    types = {_TYPE.get(word, "") for word in words if word in _TYPE or _OTHER_TYPE.fullmatch(word)}
+    if len(types) > 1 or len(targets) > 1 or "" in types:
         return None
-    unused = [word for word in words if not (word in _TYPE or _find_target(word) or word in _BESIDE)]
+    unused = [word for word in words if not (word in _TYPE or word in _BESIDE)]
     kind, target = next(iter(types), _DEFAULT_TYPE), next(iter(targets), _DEFAULT_TARGET)
     count = int(warps[1] or warps[2]) if warps else _DEFAULT_WARPS
     given = ((types, kind), (targets, target), (warps, f"{count} warps"))
@@ -120,7 +122,6 @@ def _find_precision(arguments: dict[str, str]) -> str:
     return arguments.pop("input_precision", PRECISIONS[0] if allowed in ("True", "1") else "ieee")
 
 
-def _find_target(word: str) -> str:
-    """Return the target that a word names, sm_90a or H100; "" if it names none."""
-    names = vocabulary.SYNONYMS.get(word, (word,))
-    return next((name for name in names if name in TARGETS), word if _TARGET.fullmatch(word) else "")
+def _widen_target(name: str) -> str:
+    """Return the target with the most features that a name means: sm_90a for sm_90."""
+    return next((target for target in vocabulary.SYNONYMS.get(name, ()) if target in TARGETS), name)
