@@ -357,6 +357,14 @@ def test_a_linear_layout_is_read_from_its_constructor_as_from_its_print(made: st
     assert meaning.facts["body"] == printed.facts["body"]
 
 
-@for_each("made", ['LinearLayout({{S("register"), {{0, x}}}}, {S("dim0"), S("dim1")})', "LinearLayout([1], [2])"])
+@for_each(
+    "made",
+    [
+        'LinearLayout({{S("register"), {{0, x}}}}, {S("dim0"), S("dim1")})',
+        "LinearLayout([1], [2])",
+        'LinearLayout({{"register", {{0, 1, 2}}}, {"lane", {{1, 0}}}}, {"dim0", "dim1"})',  # three outputs for two
+        'LinearLayout({{"register", {{0, 1}}}, {"lane", {{8, 0}}}}, {{"dim0", 8}, {"dim1", 2}}, false)',  # row 8 of 8
+    ],
+)
 def test_a_linear_layout_with_an_open_basis_is_not_read(made: str) -> None:
     assert reader.recognise_text(made).found == ()

@@ -61,12 +61,21 @@ def _spell_call(arguments: str) -> str:
         if all(isinstance(dim, list) for dim in dims):  # with their sizes
             dims, rest = [name for name, _ in dims], [[size for _, size in dims]]
         order = sorted(range(len(dims)), key=lambda n: int(dims[n].removeprefix("dim")))
-        inputs = {name: [[int(basis[n]) for n in order] for basis in vectors] for name, vectors in bases}
+        inputs = {name: [_order_basis(basis, order) for basis in vectors] for name, vectors in bases}
+        given = rest[0] if rest and isinstance(rest[0], list) and len(rest[0]) == len(order) else []
+        reached = [_measure(inputs, n) for n in range(len(order))]
+        sizes = [max(int(given[n]), 1) for n in order] if given else reached
     except (ValueError, TypeError, AttributeError, IndexError):
         return ""
-    given = rest[0] if rest and isinstance(rest[0], list) and len(rest[0]) == len(order) else []
-    sizes = [given[n] for n in order] if given else [_measure(inputs, n) for n in range(len(order))]
-    return _spell_class(inputs, list(enumerate(sizes)))
+    fits = all(size >= least for size, least in zip(sizes, reached, strict=True))
+    return _spell_class(inputs, list(enumerate(sizes))) if fits else ""
+
+
+def _order_basis(basis: list[Any], order: list[int]) -> list[int]:
+    """Return the coordinates of a basis in the order of the dimensions; ValueError if their number differs."""
+    if len(basis) != len(order):
+        raise ValueError(basis)
+    return [int(basis[n]) for n in order]
 
 
 def _measure(bases: dict[str, list[list[int]]], dim: int) -> int:
