@@ -332,6 +332,8 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
             "R9 of lane 4 in QMMA.SF.16832.F32.E4M3.E4M3.E8 R4, R8, R12, R4, R16, R17, URZ",
             "A R1 of lane 4 of mma.m16n8k32",
         ),
+        ("lane 5 of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24", "D of lane 5 of wgmma.m64n64k16"),  # A is not held
+        ("tCrA[3] of thread 5 of mma.m16n8k16 bf16", "a3 of thread 5 of mma.m16n8k16 f32 += bf16"),
         ("HMMA.16816.F32 R24-R27, R4-R7, R12-R13, R24-R27, lane 5", "lane 5 of mma.m16n8k16 f32 += f16 × f16"),
         ("R8 of lane 3 of IMMA.16816.S8.S8 R8, R4.ROW, R6.COL, R8", "D R0 of lane 3 of mma.m16n8k16 s32 += s8 × s8"),
         (

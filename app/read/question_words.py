@@ -35,12 +35,13 @@ _SPELLINGS = (  # of threads and of what they hold, as programs and CuTe spell t
     (re.compile(r"%?\blane_?id\s*(?:=+|is)?\s*(?=\d)", re.I), "lane "),
     (re.compile(r"\bT(\d{1,3})\s*V(\d{1,3})\b"), r"T\1 V\2"),
     (re.compile(r"\b(?:acc(?:um(?:ulators?)?)?|[cd]_?frag|frag_?[cd]|t\wr[CD])\s*[\[(](\d{1,3})[\])]", re.I), r"d[\1]"),
-    (re.compile(r"\bt\wr([AB])\((\d{1,3})\)"), r"value \2 of \1"),
+    (re.compile(r"\bt\wr([AB])[\[(](\d{1,3})[\])]"), r"value \2 of \1"),
     (re.compile(r"\belement\s+(\d{1,3})\s+of\s+(?:the\s+)?([A-D])\b(?:\s+fragment)?(?!\s*[\[(])"), r"value \1 of \2"),
     (re.compile(r"\b([DHIQOB]G?MMA)[ .](?=\d)", re.I), lambda match: f"{match[1].upper()}."),
 )
 _MNEMONIC = re.compile(r"(?<![\w.])[DHIQOB]G?MMA(?:\.\w+)+")
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
+_OPERAND = re.compile(r"\b[A-D]\b|\b[a-d]\d")
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
 _RANGE = re.compile(r"\bR(\d{1,3})\s?(?:-|:|–|\.\.)\s?R(\d{1,3})\b")
 _MOST_REGISTERS = 8  # of an operand of an unknown mnemonic
@@ -114,7 +115,8 @@ def _rewrite_registers(text: str) -> str:
         raise _make_range_error(span, line)
     asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
     if not asked:
-        return f"{before}{line['opcode']}{after}" if _LANE.search(before + after) else text
+        held = "" if line["a"] or _OPERAND.search(before + after) else "D of "  # A comes through a descriptor
+        return f"{before}{held}{line['opcode']}{after}" if _LANE.search(before + after) else text
     if len(asked) > 1:
         raise LayoutError("bad_text", "The question has several registers of SASS.", "Ask for one of them.", "text")
     place = _name_register(int(asked[0][1]), line)
