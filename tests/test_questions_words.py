@@ -133,6 +133,26 @@ def test_what_is_read_is_not_called_unread(text: str) -> None:
     assert not any(notice.startswith(said) for notice in read(text).notices)
 
 
+@for_each(
+    ("text", "notices"),
+    [
+        ("0x4000004000010000 lbo=16 sbo=1024", ()),
+        ("0x4000004000010100 start 0x1000, 128B swizzle", ()),
+        ("0x4000004000010000 SBO 0x20", ("The text says SBO 0x20, but the word has SBO 0x400.",)),
+        ("0x0000004000010000 128B swizzle", ("The text says swizzle 128B, but the word has swizzle none.",)),
+        ("0x4000004000010000 tcgen05 128B swizzle", ("Not used: tcgen05 128B swizzle.",)),
+    ],
+)
+def test_fields_beside_a_bare_word_are_compared_with_its_own(text: str, notices: tuple[str, ...]) -> None:
+    reading = read(text)
+    assert reading.kind == "descriptor" and reading.notices == notices
+
+
+def test_a_start_in_other_units_than_the_strides_is_said() -> None:
+    assert "The start address is read as bytes." in read("start 0x4000 LBO 1 SBO 64 swizzle 128B").notices
+    assert not any("start are" in notice for notice in read("LBO=1 SBO=64 layout_type=3").notices)
+
+
 def test_a_type_beside_a_word_names_no_instruction() -> None:
     assert read("0x4000004000010000 bf16").notices == ("Not used: bf16.",)
 

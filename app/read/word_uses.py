@@ -18,6 +18,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.words import stated_fields
 
 _HALF = r"0x[0-9a-f]{1,8}"
 _WORD = rf"(?P<word>0x[0-9a-f_']{{9,20}}[ul]{{0,3}}|{_HALF}:{_HALF}|\{{\s?{_HALF},\s?{_HALF}\s?\}})"
@@ -85,6 +86,10 @@ def find_meaning(text: str) -> Meaning | None:
     found = _list_descriptors(match)
     if match is None or not found:
         return None
+    if stated_fields.is_of_fields(match["use"]):
+        meaning = meaning_links.build_meaning(found[0], match["word"])
+        differences = stated_fields.compare_matrix_fields(match["use"], int(meaning.facts["word"], 0))
+        return dataclasses.replace(meaning, notices=(*differences, *meaning.notices))
     label = match.groupdict().get("label") or ""
     use, query = _split_use(f"{match['use']} operand {label[-1]}" if _LABEL.fullmatch(label) else match["use"])
     meaning = meaning_links.build_meaning(found[0], match["word"])
@@ -114,7 +119,9 @@ def _read_use(use: str, query: dict[str, str], matches: FormMatches, meaning: Me
 
 def _list_descriptors(match: re.Match[str] | None) -> list[TextMeaning]:
     """Return the meanings of a word as a descriptor, [] if the words beside it have another one."""
-    if match is None or re.search(r"\b0x|=|^\s*[+*-]", match["use"]) or _KIND.fullmatch(match["use"]):
+    if match is None or _KIND.fullmatch(match["use"]):
+        return []
+    if re.search(r"\b0x|=|^\s*[+*-]", match["use"]) and not stated_fields.is_of_fields(match["use"]):
         return []
     return [meaning for meaning in reader.recognise_text(match["word"]).found if meaning.kind == "descriptor"]
 

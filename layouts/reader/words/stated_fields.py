@@ -37,12 +37,14 @@ _BESIDE = re.compile(  # words of a line that states nothing but the fields of a
     rf"|blackwell|sm_100a?|sm_90a?|hopper|shared|matrix|descriptor|desc|tile|atom|operand|{'|'.join(DTYPES)}|fp16|fp8|half|bfloat16)\b",
     re.I,
 )
+_BETWEEN = re.compile(r"\b(?:an?|and|the|of|with|in|is|bytes?|mode)\b", re.I)
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _OF_TCGEN05 = re.compile(r"(?<![A-Za-z])(?:tcgen05|umma|blackwell|sm_10\d)(?![A-Za-z])", re.I)
 _STRIDES = ("lbo_bytes", "sbo_bytes")
 _UNIT = 16  # bytes
 _LEAST_ROWS = 8  # of a core matrix
 _SAYS_UNITS = "LBO and SBO are read as the fields' values, in units of 16 bytes."
+_SAYS_START = "The start address is read as bytes."
 _SAYS_BYTES = "LBO and SBO are read as bytes."
 _SHAPE = re.compile(r"\bm(\d{1,3})n(\d{1,3})(?:k\d+)?\b|\bM[ =:]{1,3}(\d{1,3})\b|\bN[ =:]{1,3}(\d{1,3})\b", re.I)
 
@@ -64,7 +66,8 @@ def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
     amounts, swizzle, is_coded = found
     missing = [_AMOUNTS[name][0] for name in ("lbo_bytes", "sbo_bytes", "start_address") if name not in amounts]
     open_ = (f"Not in the text, and 0 here: {', '.join(missing)}.",) if missing else ()
-    is_start_coded = is_coded and amounts.get("start_address", 0) * _UNIT <= START.mask
+    start = amounts.get("start_address")
+    is_start_coded = is_coded and start is not None and start * _UNIT <= START.mask
     fields = (*_STRIDES, "start_address") if is_start_coded else _STRIDES
     in_bytes = {name: value * _UNIT if name in fields else value for name, value in amounts.items()}
     is_small = amounts.get("sbo_bytes", _LEAST_ROWS * WIDTHS[swizzle]) < _LEAST_ROWS * WIDTHS[swizzle]
@@ -72,7 +75,8 @@ def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
     words = []
     if is_small or is_unit:
         says = _SAYS_UNITS.replace("LBO and SBO", "LBO, SBO and the start") if is_start_coded else _SAYS_UNITS
-        words.append((encode_descriptor(form, in_bytes, swizzle).word, (says, *open_)))
+        of_start = (_SAYS_START,) if start and not is_start_coded else ()
+        words.append((encode_descriptor(form, in_bytes, swizzle).word, (says, *of_start, *open_)))
     if not is_unit:
         words.append((encode_descriptor(form, amounts, swizzle).word, (_SAYS_BYTES, *open_)))
     return words
@@ -88,15 +92,29 @@ def _find_alone(text: str, form: DescriptorFormat) -> tuple[dict[str, int], str,
     is_once = len(widths) == 1 and max(map(len, found.values())) == 1
     if len(text) > _LONGEST or not is_once or not any(found[name] for name in _STRIDES):
         return None
-    rest = text
-    for pattern in (*(pattern for _, pattern in _AMOUNTS.values()), _WIDTH, _BESIDE):
-        rest = pattern.sub(" ", rest)
-    if "\n" in text.strip() or _WORD.search(rest):
+    if "\n" in text.strip() or _WORD.search(_BESIDE.sub(" ", _remove_fields(text))):
         return None
     amounts = {amount: _parse_amount(matches[0]) for amount, matches in found.items() if matches}
     if code := widths[0]["code"]:
         return amounts, form.get_mode(int(code)).name, True
     return amounts, _get_mode(widths[0], form), False
+
+
+def is_of_fields(text: str) -> bool:
+    """Return whether a line states fields of a descriptor and nothing else.
+
+    >>> is_of_fields("SBO 512, 128B swizzle"), is_of_fields("SBO 512 of wgmma m64n64k16"), is_of_fields("bf16")
+    (True, False, False)
+    """
+    rest = _remove_fields(text)
+    return rest != text and "\n" not in text.strip() and not _WORD.search(_BETWEEN.sub(" ", rest))
+
+
+def _remove_fields(text: str) -> str:
+    """Return a text without the fields of a descriptor that it states."""
+    for pattern in (*(pattern for _, pattern in _AMOUNTS.values()), _WIDTH):
+        text = pattern.sub(" ", text)
+    return text
 
 
 def _parse_amount(match: re.Match[str]) -> int:
