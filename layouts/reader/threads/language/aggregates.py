@@ -35,13 +35,17 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
         value = run.evaluate_template(node.type, scope)
         return None if isinstance(value, SizedType) else value
     type_ = node.type or returned
-    if type_ is not None and type_.path[-1][0] in TUPLES and type_.path[0][0] != "cute":
-        return tuple(run.evaluate(value, scope) for _, value in node.items)
     kind = find_type(run, type_, scope) if type_ is not None else None
     if kind is not None and kind.scope is not None and not kind.pointer and not kind.dims:
         return _make_object(run, kind, node, scope)
-    values = [run.evaluate(value, scope) for _, value in node.items]
+    values = tuple(run.evaluate(value, scope) for _, value in node.items)
+    if type_ is not None and _is_tuple(type_):
+        return values
     return values[0] if len(values) == 1 else _join_vector(values)
+
+
+def _is_tuple(type_: tree.Type) -> bool:
+    return type_.path[-1][0] in TUPLES and type_.path[0][0] != "cute"
 
 
 def _make_object(run: KernelRunner, kind: SizedType, node: tree.ItemList, scope: Scope) -> Pointer | None:
