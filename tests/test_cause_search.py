@@ -9,6 +9,7 @@ from lanescope.workbench.check_report import CheckReport, OpenPoint
 from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, TextEdit
+from lanescope.workbench.text.statement_words import list_origins
 from tests.cases import for_each
 
 TEXT = """
@@ -138,3 +139,11 @@ def test_findings_stay_if_a_changed_text_cannot_be_checked() -> None:
         raise ValueError(edit.text)
 
     assert find_cause(TEXT, make_report(True), recheck) == make_report(True)
+
+
+def test_a_statement_of_many_items_is_read_at_once() -> None:
+    """An asm statement lists up to 128 items d[i][j]: none of them is set by =, and each bracket has one end."""
+    items = ", ".join(f'"+f"(d[{n // 8}][{n % 8}])' for n in range(128))
+    text = f'void f(float (&d)[16][8], int n) {{ int k = n; asm volatile("wgmma" : {items} : "r"(k)); }}'
+    (_, statement), *_ = list_origins(text, [(text.index('"r"(k)'), text.index('"r"(k)') + 6)])
+    assert "k" in statement.words

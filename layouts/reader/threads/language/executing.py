@@ -277,10 +277,12 @@ def _run_cases(
 
 def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
     frame = run.frames[-1]
-    if statement.value is not None:
-        listed = isinstance(statement.value, tree.ItemList)
-        evaluate = partial(aggregates.evaluate_list, run, returned=frame.returns) if listed else run.evaluate
-        value = evaluate(statement.value, scope=scope)
+    given = statement.value
+    if given is not None:
+        if isinstance(given, tree.ItemList):
+            value = aggregates.evaluate_list(run, given, scope, frame.returns)
+        else:
+            value = run.evaluate(given, scope)
         frame.result = aggregates.merge_returned(mask, value, frame.result) if frame.has_result else value
     frame.has_result = True
     if run.order is not None and len(run.frames) == 1:
