@@ -91,6 +91,7 @@ PLACED = "(blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN"
             "  auto [row, col] = place(blockIdx.y);",
         ),
         ("", "int at[2] = {(int)blockIdx.y, (int)blockIdx.x};\n  auto& [row, col] = at;"),
+        ("", "int n = CEIL_DIV(N, BN), at = blockIdx.y * n + blockIdx.x, row = at / n, col = at % n;"),  # of no header
     ],
     sample=4,
 )

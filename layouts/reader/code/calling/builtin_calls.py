@@ -153,7 +153,7 @@ def _choose_extreme(call: _Call) -> Any:
     return left if (first <= second) == (call.name == "min") else get_integer(call.values[1])
 
 
-@_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
+@_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv", "CEIL_DIV", "CDIV", "DIV_UP", "CEILDIV")
 def _divide_up(call: _Call) -> Any:
     pair = call.get_known_pair()
     if pair is None or not pair[2]:

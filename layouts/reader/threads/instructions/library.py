@@ -21,6 +21,7 @@ from lanescope.reader.threads.language.numbers import (
     add_numbers,
     apply_operator,
     convert_number,
+    get_number,
     make_number,
     make_uniform,
 )
@@ -129,6 +130,14 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         return compute_elements(run, left, right)
     result = apply_operator(name, left, right)
     return result if result is not None else _drop_bound(run, name, node.span, left, right)
+
+
+def _divide_up(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return a quotient rounded up: what ceil_div and its kin mean where the text does not define them."""
+    left, right = (get_number(run.evaluate(argument, scope)) for argument in node.arguments[:2])
+    if left is None or right is None or len(node.arguments) != 2:
+        return NOT_HERE
+    return apply_operator("/", add_numbers(add_numbers(left, right), make_uniform(-1)), right)
 
 
 def _drop_bound(
@@ -328,6 +337,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),
+    (re.compile("(?i:ceil_?div|cdiv|div_?up)"), 2, _divide_up),
     (_MATH, 1, _call_math),
     (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
     (re.compile("__byte_perm"), 3, _permute_bytes),
