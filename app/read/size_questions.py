@@ -19,7 +19,10 @@ _ASKED = re.compile(
     r"|possible|supported|sizes?|values?|multiples?|steps?|range|granularity|can|be|is|are|does|do|has|have)\b",
     re.I,
 )
-_WANTED = re.compile(r"\b(?:max|min|larg|big|great|small|least|which|what|legal|allow|valid|possible|support)", re.I)
+_WANTED = re.compile(
+    r"\b(?:max|min|larg|big|great|small|least|which|what|legal|allow|valid|possible|support|step|granular|multiple|range)",
+    re.I,
+)
 _DIMENSION = re.compile(r"(?<![\w.])(?:the\s+)?(?P<name>[MNK])(?:\s+(?:sizes?|dim(?:ension)?|values?))?(?![\w.=]|\s*=)")
 _SMALL = re.compile(r"(?<![\w.])[mnk](?=\s+(?:of|for|in|does|is|can|size|dim))")
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
-from lanescope.app.read import word_uses
+from lanescope.app.read import target_meanings, word_uses
 from lanescope.ptx import catalog
 from lanescope.reader.instructions import sass
 
@@ -24,9 +24,11 @@ _KIND_LAST = re.compile(
     r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|(?:(?:wgmma|tcgen05)\s+)?(?:matrix\s+)?descriptor)\s*",
     re.I,
 )
-_LEGAL = re.compile(  # is m64n264k16 legal?
-    r"\s*(?:is|are|does|do)\s+(?P<name>[^?]*\bm\d+n\d+(?:k\d+)?\b[^?]*?)\s+"
-    r"(?:an?\s+)?(?:legal|valid|allowed|supported|exist|possible|ok)(?:\s+(?:shape|instruction|size))?\s*\??\s*",
+_SHAPE = r"\b(?:m\d+n\d+(?:k\d+)?|\d+x\d+x\d+|[mnk]\s?=\s?\d+)\b"
+_LEGAL = re.compile(  # is m64n264k16 legal? is N = 24 allowed for wgmma s8?
+    rf"\s*(?:is|are|does|do|can|may)\s+(?P<name>(?:(?!\b(?:legal|valid)\b)[^?\n]){{0,80}}?{_SHAPE}[^?\n]{{0,80}}?)\s+"
+    r"(?:an?\s+)?(?:legal|valid|allowed|supported|exist|possible|ok|be\s+used)(?:\s+(?:shape|instruction|size))?"
+    r"(?:\s+(?:for|with|in|by|on)\s+(?P<use>[^?\n]{1,80}?))?\s*\??\s*",
     re.I,
 )
 _USABLE = re.compile(  # can I use m64n8k16 with f16?
@@ -44,7 +46,10 @@ def normalize_text(text: str) -> str:
     text = word_uses.strip_question(text)
     if _SASS.fullmatch(text):
         return sass.spell_mnemonic(re.sub(r"[.\s]+", ".", text.strip()))
-    if match := _LEGAL.fullmatch(text) or _USABLE.fullmatch(text):
+    if match := _LEGAL.fullmatch(text):
+        name, use = re.sub(r"\s?=\s?", "", match["name"]), match["use"] or ""
+        return f"is {name} supported on {use}" if target_meanings.find_targets(use).names else f"{name} {use}".strip()
+    if match := _USABLE.fullmatch(text):
         return match["name"]
     match = _KIND_LAST.fullmatch(text)
     return f"{match[2]} {match[1]}" if match else text
