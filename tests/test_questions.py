@@ -333,6 +333,8 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
             "A R1 of lane 4 of mma.m16n8k32",
         ),
         ("lane 5 of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24", "D of lane 5 of wgmma.m64n64k16"),  # A is not held
+        ("D[3][5] of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24", "D[3][5] of wgmma.m64n64k16 f32 += f16"),
+        ("row 3 of D of HMMA.16816.F32 R24, R4, R8, R24", "row 3 of D of mma.m16n8k16 f32 += f16"),
         ("tCrA[3] of thread 5 of mma.m16n8k16 bf16", "a3 of thread 5 of mma.m16n8k16 f32 += bf16"),
         ("HMMA.16816.F32 R24-R27, R4-R7, R12-R13, R24-R27, lane 5", "lane 5 of mma.m16n8k16 f32 += f16 × f16"),
         ("R8 of lane 3 of IMMA.16816.S8.S8 R8, R4.ROW, R6.COL, R8", "D R0 of lane 3 of mma.m16n8k16 s32 += s8 × s8"),
@@ -366,6 +368,7 @@ def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, t
         ("R28 of HMMA.16816.F32 R24, R4, R12, R24", "R28 of this line of SASS is not of D, A or B."),
         ("R26 of HMMA.16816.F16 R24, R4, R12, R24", "R26 of this line of SASS is not of D, A or B."),  # D: two
         ("R56 of lane 3 of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24", "R56 of this line of SASS is not of D."),
+        ("A[3][5] of HGMMA.64x64x16.F32 R24, gdesc[UR4], R24", "This line of SASS reads A by gdesc"),
         ("R4 lane 2 of HMMA.884.F32.F32.STEP1 R4, R8, R12, R4", "is a part of D of mma.m8n8k4"),
     ],
 )

@@ -41,7 +41,11 @@ _SPELLINGS = (  # of threads and of what they hold, as programs and CuTe spell t
 )
 _MNEMONIC = re.compile(r"(?<![\w.])[DHIQOB]G?MMA(?:\.\w+)+")
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)
+_ELEMENT = re.compile(
+    r"\b(?:SF[AB]|[A-E])\s?[\[(]\d+(?:\]\[|\)\(|,\s?)\d+[\])]|\b(?:row|col(?:umn)?)\s+\d+\s+of\b", re.I
+)
 _OPERAND = re.compile(r"\b[A-D]\b|\b[a-d]\d")
+_A = re.compile(r"\bA\b(?!\s+(?:lane|thread|warp))|\ba\d")
 _REGISTER = re.compile(r"\bR(\d{1,3})\b")
 _RANGE = re.compile(r"\bR(\d{1,3})\s?(?:-|:|–|\.\.)\s?R(\d{1,3})\b")
 _MOST_REGISTERS = 8  # of an operand of an unknown mnemonic
@@ -109,14 +113,18 @@ def _rewrite_registers(text: str) -> str:
         return text
     line = lines[0]
     before, after = text[: line.start()], text[line.end() :]
-    if not _LANE.search(before + after) and re.search(r"[\n;\[/]", (before + after).strip()):
+    around = before + after
+    is_place = bool(_LANE.search(around) or _ELEMENT.search(around))
+    if not is_place and re.search(r"[\n;\[/]", around.strip()):
         return text  # a listing
+    if is_place and not line["a"] and _A.search(around):
+        raise LayoutError("bad_find", "This line of SASS reads A by gdesc: no register holds it.", "", "text")
     if span := _RANGE.search(before) or _RANGE.search(after):
         raise _make_range_error(span, line)
     asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
     if not asked:
-        held = "" if line["a"] or _OPERAND.search(before + after) else "D of "  # A comes through a descriptor
-        return f"{before}{held}{line['opcode']}{after}" if _LANE.search(before + after) else text
+        held = "" if line["a"] or _OPERAND.search(around) else "D of "  # A comes through a descriptor
+        return f"{before}{held}{line['opcode']}{after}" if is_place else text
     if len(asked) > 1:
         raise LayoutError("bad_text", "The question has several registers of SASS.", "Ask for one of them.", "text")
     place = _name_register(int(asked[0][1]), line)
