@@ -322,6 +322,7 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
         ("T5V3 of D of mma.m16n8k16 bf16", "d3 of thread 5 of mma.m16n8k16 f32 += bf16 × bf16"),
         ("threadIdx.x = 37 of wgmma m64n64k16 f16", "thread 37 of wgmma.m64n64k16"),
         ("element 6 of the A fragment, lane 3, mma.m16n8k16 bf16", "a6 of lane 3 of mma.m16n8k16 f32 += bf16"),
+        ("R1 of B of lane 3 of hmma 16816 f32 bf16", "B R1 of lane 3 of mma.m16n8k16 f32 += bf16"),
         ("A[3][5] of hmma 16816", "A[3][5] of mma.m16n8k16 f16 += f16 × f16"),
         ("R14 of lane 8 in DMMA.884 R12, R4, R8, R12", "D R1 of lane 8 of mma.m8n8k4 f64 += f64 × f64"),
         (

@@ -148,6 +148,10 @@ def test_fields_beside_a_bare_word_are_compared_with_its_own(text: str, notices:
     assert reading.kind == "descriptor" and reading.notices == notices
 
 
+def test_a_labelled_word_keeps_its_label_beside_fields() -> None:
+    assert read("desc: 0x4000004000010000 sbo=512").title.endswith("(desc)")
+
+
 def test_a_start_in_other_units_than_the_strides_is_said() -> None:
     assert "The start address is read as bytes." in read("start 0x4000 LBO 1 SBO 64 swizzle 128B").notices
     assert not any("start are" in notice for notice in read("LBO=1 SBO=64 layout_type=3").notices)

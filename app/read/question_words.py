@@ -37,7 +37,10 @@ _SPELLINGS = (  # of threads and of what they hold, as programs and CuTe spell t
     (re.compile(r"\b(?:acc(?:um(?:ulators?)?)?|[cd]_?frag|frag_?[cd]|t\wr[CD])\s*[\[(](\d{1,3})[\])]", re.I), r"d[\1]"),
     (re.compile(r"\bt\wr([AB])[\[(](\d{1,3})[\])]"), r"value \2 of \1"),
     (re.compile(r"\belement\s+(\d{1,3})\s+of\s+(?:the\s+)?([A-D])\b(?:\s+fragment)?(?!\s*[\[(])"), r"value \1 of \2"),
-    (re.compile(r"\b([DHIQOB]G?MMA)[ .](?=\d)", re.I), lambda match: f"{match[1].upper()}."),
+    (
+        re.compile(r"\b[DHIQOB]G?MMA[ .]\d[\dx]*(?:[ .](?:[BT]?F(?:16|32)|[SU][48]|E\dM\d)\b)*", re.I),
+        lambda match: sass.spell_mnemonic(match[0].replace(" ", ".")),
+    ),
 )
 _MNEMONIC = re.compile(r"(?<![\w.])[DHIQOB]G?MMA(?:\.\w+)+")
 _LANE = re.compile(r"\b(?:lane|thread)\b", re.I)

@@ -87,6 +87,8 @@ def find_meaning(text: str) -> Meaning | None:
     if match is None or not found:
         return None
     if stated_fields.is_of_fields(match["use"]):
+        if match.groupdict().get("label"):
+            return None  # a labelled word is compared by its recognizer
         meaning = meaning_links.build_meaning(found[0], match["word"])
         differences = stated_fields.compare_matrix_fields(match["use"], int(meaning.facts["word"], 0))
         return dataclasses.replace(meaning, notices=(*differences, *meaning.notices))
