@@ -57,24 +57,24 @@ def _spell_call(arguments: str) -> str:
     listed = _NAME.sub(r'"\1"', strip_comments(arguments)).replace("'", '"').translate(_BRACKETS)
     listed = _FLAG.sub(lambda flag: flag[0].lower(), _TRAILING.sub("]", listed))
     try:
-        inputs, sizes = _parse_call(json.loads(f"[{listed}]"))
+        bases, dims, *rest = json.loads(f"[{listed}]")
+        if all(isinstance(dim, list) for dim in dims):  # with their sizes
+            dims, rest = [name for name, _ in dims], [[size for _, size in dims]]
+        order = sorted(range(len(dims)), key=lambda n: int(dims[n].removeprefix("dim")))
+        inputs = {name: [_order_basis(basis, order) for basis in vectors] for name, vectors in bases}
+        given = rest[0] if rest and isinstance(rest[0], list) and len(rest[0]) == len(order) else []
+        reached = [_measure(inputs, n) for n in range(len(order))]
+        sizes = _require_sizes([int(given[n]) for n in order], reached) if given else reached
     except (ValueError, TypeError, AttributeError, IndexError):
         return ""
-    reached = [_measure(inputs, n) for n in range(len(sizes))]
-    sizes = [least if size is None else size for size, least in zip(sizes, reached, strict=True)]
-    fits = all(size >= least for size, least in zip(sizes, reached, strict=True))
-    return _spell_class(inputs, list(enumerate(sizes))) if fits else ""
+    return _spell_class(inputs, list(enumerate(sizes)))
 
 
-def _parse_call(listed: list[Any]) -> tuple[dict[str, list[list[int]]], list[int | None]]:
-    """Return (bases, the size of each output, None if it is not given). ValueError or its kin for other arguments."""
-    bases, dims, *rest = listed
-    if all(isinstance(dim, list) for dim in dims):  # with their sizes
-        dims, rest = [name for name, _ in dims], [[size for _, size in dims]]
-    order = sorted(range(len(dims)), key=lambda n: int(dims[n].removeprefix("dim")))
-    inputs = {name: [_order_basis(basis, order) for basis in vectors] for name, vectors in bases}
-    given = rest[0] if rest and isinstance(rest[0], list) and len(rest[0]) == len(order) else None
-    return inputs, [None if given is None else max(int(given[n]), 1) for n in order]
+def _require_sizes(stated: list[int], reached: list[int]) -> list[int]:
+    """Return the stated sizes of the outputs; ValueError if the bases reach beyond one."""
+    if any(size < least for size, least in zip(stated, reached, strict=True)):
+        raise ValueError(stated)
+    return stated
 
 
 def _order_basis(basis: list[Any], order: list[int]) -> list[int]:

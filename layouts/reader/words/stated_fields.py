@@ -64,36 +64,30 @@ def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
     if found is None:
         return []
     amounts, swizzle, is_coded = found
-    open_ = _list_missing(amounts)
-    start = amounts.get("start_address")
-    is_start_coded = is_coded and start is not None and start * _UNIT <= START.mask
-    fields = (*_STRIDES, "start_address") if is_start_coded else _STRIDES
-    in_bytes = {name: value * _UNIT if name in fields else value for name, value in amounts.items()}
+    missing = [_AMOUNTS[name][0] for name in ("lbo_bytes", "sbo_bytes", "start_address") if name not in amounts]
+    open_ = (f"Not in the text, and 0 here: {', '.join(missing)}.",) if missing else ()
+    is_small = amounts.get("sbo_bytes", _LEAST_ROWS * WIDTHS[swizzle]) < _LEAST_ROWS * WIDTHS[swizzle]
+    is_unit = any(amounts.get(name, 0) % _UNIT for name in _STRIDES)
     words = []
-    if (odd := _has_odd_stride(amounts)) or _has_near_rows(amounts, swizzle):
-        says = _SAYS_UNITS.replace("LBO and SBO", "LBO, SBO and the start") if is_start_coded else _SAYS_UNITS
-        of_start = (_SAYS_START,) if start and not is_start_coded else ()
-        words.append((encode_descriptor(form, in_bytes, swizzle).word, (says, *of_start, *open_)))
-    if not odd:
+    if is_small or is_unit:
+        in_bytes, says = _read_units(amounts, is_coded)
+        words.append((encode_descriptor(form, in_bytes, swizzle).word, (*says, *open_)))
+    if not is_unit:
         words.append((encode_descriptor(form, amounts, swizzle).word, (_SAYS_BYTES, *open_)))
     return words
 
 
-def _list_missing(amounts: Mapping[str, int]) -> tuple[str, ...]:
-    """Return what is said of the fields that a text does not state."""
-    missing = [_AMOUNTS[name][0] for name in ("lbo_bytes", "sbo_bytes", "start_address") if name not in amounts]
-    return (f"Not in the text, and 0 here: {', '.join(missing)}.",) if missing else ()
-
-
-def _has_odd_stride(amounts: Mapping[str, int]) -> bool:
-    """Return whether LBO or SBO is no multiple of the unit that a field counts."""
-    return any(amounts.get(name, 0) % _UNIT for name in _STRIDES)
-
-
-def _has_near_rows(amounts: Mapping[str, int], swizzle: str) -> bool:
-    """Return whether SBO would be less than eight rows of the swizzle in bytes."""
-    least = _LEAST_ROWS * WIDTHS[swizzle]
-    return amounts.get("sbo_bytes", least) < least
+def _read_units(amounts: dict[str, int], is_coded: bool) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return amounts in units of 16 bytes in bytes, and what is said of them. The start is in units, too, if the
+    swizzle is stated by its code and it fits.
+    """
+    start = amounts.get("start_address")
+    is_start_coded = is_coded and start is not None and start * _UNIT <= START.mask
+    fields = (*_STRIDES, "start_address") if is_start_coded else _STRIDES
+    in_bytes = {name: value * _UNIT if name in fields else value for name, value in amounts.items()}
+    if is_start_coded:
+        return in_bytes, (_SAYS_UNITS.replace("LBO and SBO", "LBO, SBO and the start"),)
+    return in_bytes, (_SAYS_UNITS, _SAYS_START) if start else (_SAYS_UNITS,)
 
 
 def _find_alone(text: str, form: DescriptorFormat) -> tuple[dict[str, int], str, bool] | None:
