@@ -41,7 +41,8 @@ from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_mistakes import find_other_map_types
-from lanescope.workbench.products.known_products import ProductReport, judge_known_products
+from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_origins import check_origins
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts

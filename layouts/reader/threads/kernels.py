@@ -9,15 +9,12 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from lanescope.cute.algebra import make_layout
 from lanescope.cxx.source_text import list_macros, list_reached
 from lanescope.reader.code.calling.launches import OPEN
-from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
-from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, parse_library
 from lanescope.reader.threads.block_sizes import (
     WARP,
     describe_open_block,
@@ -25,9 +22,9 @@ from lanescope.reader.threads.block_sizes import (
     find_given_block,
     read_sizes,
 )
-from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, hold_value, make_argument
-from lanescope.reader.threads.language.names import bind_templates, evaluate_template, find_type, resolve_path
-from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
+from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key
+from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
+from lanescope.reader.threads.language.names import bind_templates, evaluate_template
 from lanescope.reader.threads.language.program import (
     FunctionSet,
     LaterValue,
@@ -53,10 +50,11 @@ from lanescope.reader.threads.launches import (
     read_head,
 )
 from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, SharedOrder
-from lanescope.reader.threads.memory.storage import Pointer
-from lanescope.reader.threads.memory.tile_trace import TileSetup, TileTrace
+from lanescope.reader.threads.memory.tile_records import TileSetup
+from lanescope.reader.threads.memory.tile_trace import TileTrace
 from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCounts
-from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
+from lanescope.reader.threads.run_state import KernelErrorFound, StepsOverError
+from lanescope.reader.threads.runner import KernelRunner
 
 MOST_KERNELS = 24
 MOST_CALLERS = 3  # depth of the calls of function templates that lead to a launch
@@ -120,7 +118,7 @@ def run_kernels(
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
-        source = _enter_library(text, scope, follow == BARRIERS)
+        source = enter_library(text, scope, follow == BARRIERS)
         program = _Program(
             text + source,
             len(text),
@@ -220,12 +218,12 @@ class _Program:
         enclosing = Scope(self.scope.find_home(launch.at))
         self._bind_launcher(host, launch.around, enclosing, self.element if self.follow == BARRIERS else None)
         if self.follow == BARRIERS:
-            _bind_sizes(host, launch.around, enclosing, self.size[0], self.element)
+            bind_sizes(host, launch.around, enclosing, self.size[0], self.element)
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
         block = find_block(host, function, launch, enclosing, inner) or find_given_block(host, self.block, self.scope)
-        key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
+        key = (block, *(make_key(inner.names.get(p.name)) for p in function.templates))
         if key in seen or (block is None and key[1:] in seen):
             return None
         seen |= {key, key[1:]}
@@ -320,7 +318,7 @@ class _Program:
             value = next((value for value in values if value is not None), None)
             if value is None and parameter.default is not None:
                 value = evaluate_template(host, parameter.default, enclosing)
-            value = value if value is not None else _find_namesake(host, parameter)
+            value = value if value is not None else find_namesake(host, parameter)
             enclosing.names[parameter.name] = value if value is not None else element if parameter.is_type else None
 
     def _enter_caller(self, host: KernelRunner, at: int, depth: int) -> Scope:
@@ -339,7 +337,7 @@ class _Program:
         for parameter, argument in zip(function.parameters, launch.arguments, strict=False):
             deduce_template_argument(host, parameter, argument, enclosing, inner)
         for parameter in function.templates[len(launch.templates) :]:
-            if (value := _find_namesake(host, parameter)) is not None:
+            if (value := find_namesake(host, parameter)) is not None:
                 inner.names[parameter.name] = value
         return inner
 
@@ -371,20 +369,6 @@ class _Program:
         return runner
 
 
-def _enter_library(text: str, scope: Scope, barriers: bool) -> str:
-    """Enter functions that a text calls and does not declare; return their source. barriers: also those of CUTLASS
-    around mbarriers.
-    """
-    barriers = barriers and (bool(LIBRARY.search(text)) or names_cute(text))
-    if not barriers and not GROUPS.search(text):
-        return ""
-    source, body = parse_library(len(text), barriers)
-    library = Scope()
-    enter_definitions(library, body)
-    scope.names = {**library.names, **scope.names}
-    return source
-
-
 def _is_open(launch: KernelLaunch) -> bool:
     """Return whether a template argument of a launch is not known."""
     return OPEN in str(launch.templates)
@@ -400,28 +384,3 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
         runner.lost = str(error) if isinstance(error, TraceLostError) else ""
         return False
     return True
-
-
-def _bind_sizes(
-    host: KernelRunner, around: tree.Function | None, enclosing: Scope, size: int, element: SizedType
-) -> None:
-    """Give integers that a function launches a kernel with the size of a matrix, and layouts its shape."""
-    for parameter in around.parameters if around is not None else ():
-        kind = find_type(host, parameter.type, enclosing)
-        if kind is not None and kind.pointer and kind.target is not None:
-            pointer = Pointer("global", parameter.name, make_number(0, LONG), kind.target)
-            enclosing.names[parameter.name] = hold_value(pointer)
-        elif kind is not None and kind.integer:
-            enclosing.names[parameter.name] = make_number(size)
-        elif kind is element and "layout" in parameter.name.lower():
-            enclosing.names[parameter.name] = make_layout((size, size))
-
-
-def _find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
-    """Return what the text itself calls like a template parameter without an argument."""
-    named = parameter.default is None and parameter.name in host.globals.names
-    return resolve_path(host, ((parameter.name, None),), host.globals) if named else None
-
-
-def _make_key(value: Any) -> Any:
-    return value.known if isinstance(value, ThreadNumber) else getattr(value, "name", None)

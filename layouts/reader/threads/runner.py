@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +27,7 @@ from lanescope.reader.threads.memory.records import (
     ProductResult,
     ResultStore,
 )
+from lanescope.reader.threads.memory.shared_memory import SharedMemory
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import (
     OPEN,
@@ -36,35 +36,15 @@ from lanescope.reader.threads.memory.storage import (
     LoadRecord,
     Mask,
     Pointer,
-    SharedMemory,
     make_open_data,
     spread_coefficient,
 )
 from lanescope.reader.threads.memory.store_conflicts import find_lost_bytes, note_clash, note_misaligned
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
+from lanescope.reader.threads.run_state import FrameState, KernelErrorFound, StepsOverError
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
 Span = tuple[int, int]
-
-
-class KernelErrorFound(Exception):  # noqa: N818
-    """A compiler refuses what a kernel does, or it is outside a tensor: the rest has no meaning."""
-
-
-class StepsOverError(Exception):
-    """A kernel exceeds the limit of steps."""
-
-
-@dataclass(slots=True)
-class FrameState:
-    """A running function: its return value; loops: the lanes that broke and continued in each loop; returns: the type
-    of its value.
-    """
-
-    returns: tree.Type | None = None
-    result: Any = None
-    has_result: bool = False
-    loops: list[list[Mask]] = field(default_factory=list)
 
 
 class KernelRunner:

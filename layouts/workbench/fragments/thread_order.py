@@ -16,8 +16,8 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KNOWN_SIZE, ORDER, KernelRun, run_kernels
+from lanescope.reader.threads.memory.shared_memory import BASE
 from lanescope.reader.threads.memory.shared_order import OrderMistake
-from lanescope.reader.threads.memory.storage import BASE
 from lanescope.workbench.fragments.thread_gaps import list_kernels_by_text
 from lanescope.workbench.fragments.warp_coverage import list_unread_arrays
 from lanescope.workbench.repair.blamed_numbers import list_local_values

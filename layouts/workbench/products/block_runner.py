@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
-from lanescope.reader.threads.memory.tile_trace import TileSetup
+from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
 
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
-from lanescope.reader.threads.memory.tile_trace import TileSetup
+from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
@@ -53,6 +52,7 @@ from lanescope.workbench.products.known_sums import (
 )
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_origins import Block
+from lanescope.workbench.products.product_report import ProductReport, ProductVerdict
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.size_names import list_named_sizes
 from lanescope.workbench.products.unproved_results import make_open_point
@@ -78,29 +78,6 @@ PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the 
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _NOTHING = OpenPart("")  # of a kernel without products that are followed
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """The result of a run.
-
-    open: why D is not known to be A·B, None if it is; unsized: the parameters that have no size; fragments: of D, by
-    launch; grid: its blocks; runners: the runs of its blocks, if their code is followed to the end.
-    """
-
-    open: OpenPart | None
-    unsized: frozenset[str] = frozenset()
-    fragments: Mapping[int, Sequence[KnownFragment]] = field(default_factory=dict)
-    grid: Block | None = None
-    runners: Sequence[KernelRunner] = ()
-
-
-class ProductReport(NamedTuple):
-    """Mistakes, open points, and the names of the kernels whose tiles of D are those of A·B."""
-
-    mistakes: Sequence[CheckFinding] = ()
-    open: Sequence[OpenPoint] = ()
-    proved: frozenset[str] = frozenset()
 
 
 def judge_known_products(
@@ -190,7 +167,7 @@ class _KnownRun:
             return OpenPart("its launch exchanges sizes, and not A and B with them", exchange), None
         if self.exact and self.known.k > _LONGEST * self.parts:
             return OpenPart(f"a run with K = {self.known.k:,}, which its launch has, is too long"), None
-        verdicts: list[_Verdict] = []
+        verdicts: list[ProductVerdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
                 any_ = any(verdict.fragments.values())
@@ -203,7 +180,7 @@ class _KnownRun:
         found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0]) or self._find_edit(verdicts[0])
         return open_part, found or self._find_mistake(verdicts)
 
-    def _judge_again(self, verdict: _Verdict) -> tuple[OpenPart, CheckFinding | None] | None:
+    def _judge_again(self, verdict: ProductVerdict) -> tuple[OpenPart, CheckFinding | None] | None:
         """Return why D is not A·B with other sizes, and the bound that is wrong; None if D is right, or if there is no
         time for other runs. verdict: of this run.
         """
@@ -223,7 +200,9 @@ class _KnownRun:
         """Return whether a kernel has to be right with these sizes, too, and the last block is that at the corner."""
         return self.known == DEEP or not (self.fitted or (self.alone == LAST and self._takes_turns))
 
-    def _judge_other(self, before: _Verdict, spans: Sequence[Span]) -> tuple[OpenPart, CheckFinding | None] | None:
+    def _judge_other(
+        self, before: ProductVerdict, spans: Sequence[Span]
+    ) -> tuple[OpenPart, CheckFinding | None] | None:
         """Return what is wrong with the sizes of this run. before: the verdict with others; spans: the bounds that this
         run is for.
         """
@@ -241,7 +220,7 @@ class _KnownRun:
         found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0], new)
         return OpenPart(reason, spans[0] if spans else why.span), found
 
-    def _find_guard(self, verdict: _Verdict) -> CheckFinding | None:
+    def _find_guard(self, verdict: ProductVerdict) -> CheckFinding | None:
         """Return the finding of a condition that puts zeros in place of elements, and with which D is A·B after a
         change.
         """
@@ -255,7 +234,7 @@ class _KnownRun:
                 return describe_guard(edit)
         return None
 
-    def _find_bound(self, verdict: _Verdict, always: Collection[Span] = ()) -> CheckFinding | None:
+    def _find_bound(self, verdict: ProductVerdict, always: Collection[Span] = ()) -> CheckFinding | None:
         """Return the finding of a bound with which D is A·B if it is another one of M, N and K.
 
         If both others give A·B, the bound may name the right size beside a wrong number, and nothing is reported.
@@ -281,7 +260,7 @@ class _KnownRun:
         """Return whether the blocks of a line take tiles in turn."""
         return "gridDim" in self.body and "blockIdx.y" not in self.body
 
-    def list_verdicts(self) -> Iterator[_Verdict]:
+    def list_verdicts(self) -> Iterator[ProductVerdict]:
         """Yield a verdict for each choice of the strides that have no size."""
         sizes, grid = self._choose_sizes()
         judge = self._judge_one if self.alone else self._judge_sizes
@@ -303,7 +282,7 @@ class _KnownRun:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
         return ParameterSizes(arguments, self.known), known.find_grid(name, self.recorded)
 
-    def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> _Verdict:
+    def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
         last = None
         if self._takes_turns:  # the first block takes two tiles
@@ -321,14 +300,14 @@ class _KnownRun:
         judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
 
-    def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> _Verdict:
+    def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run the first or the last block, and judge its part of D."""
         x, y, z = (BLOCKS, 1, 1) if self._takes_turns else grid or (*PLANE, 1)
         verdict = self._run_blocks(sizes, [(0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0)], (x, y, z))
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
 
-    def _run_blocks(self, sizes: ParameterSizes, blocks: Sequence[Block], grid: Block) -> _Verdict:
+    def _run_blocks(self, sizes: ParameterSizes, blocks: Sequence[Block], grid: Block) -> ProductVerdict:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""
         fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
         for block in dict.fromkeys(blocks):
@@ -336,26 +315,26 @@ class _KnownRun:
             size = self.known.k, 1
             branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
             if len(branches) != 1:
-                return _Verdict(OpenPart("its text has several choices of #if"))
+                return ProductVerdict(OpenPart("its text has several choices of #if"))
             for n, run in enumerate(branches[0]):
                 unsized = run.runner.unsized
                 if unsized:
                     reason = f"what its {', '.join(sorted(unsized))} may be is not known"
-                    return _Verdict(OpenPart(reason), frozenset(unsized))
+                    return ProductVerdict(OpenPart(reason), frozenset(unsized))
                 if lost := find_lost(run):
-                    return _Verdict(lost)
+                    return ProductVerdict(lost)
                 runners.append(run.runner)
                 if wrong := find_wrong_access(run.runner):
-                    return _Verdict(OpenPart(wrong.message.rstrip("."), wrong.span), runners=runners)
+                    return ProductVerdict(OpenPart(wrong.message.rstrip("."), wrong.span), runners=runners)
                 found = FragmentLister(run.runner, block, grid[2]).list_all()
                 if isinstance(found, OpenPart):
-                    return _Verdict(found, runners=runners)
+                    return ProductVerdict(found, runners=runners)
                 fragments.setdefault(n, []).extend(found)
-        return _Verdict(None, fragments=fragments, runners=runners)
+        return ProductVerdict(None, fragments=fragments, runners=runners)
 
     # mistakes
 
-    def _find_mistake(self, verdicts: Sequence[_Verdict]) -> CheckFinding | None:
+    def _find_mistake(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D."""
         if self.exact or not self._choose_sizes()[0].are_named:
             return None
@@ -372,7 +351,7 @@ class _KnownRun:
                     return found
         return None
 
-    def _find_edit(self, verdict: _Verdict) -> CheckFinding | None:
+    def _find_edit(self, verdict: ProductVerdict) -> CheckFinding | None:
         """Return the finding of the first edit that makes D A·B: of a transpose immediate of wgmma, or of an ldmatrix
         that loads other rows than the others.
         """
@@ -389,7 +368,7 @@ class _KnownRun:
                 return CheckFinding(code, message.format(edit[0].text), edit[0].span, edits=edit)
         return None
 
-    def _find_part(self, verdict: _Verdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
+    def _find_part(self, verdict: ProductVerdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
         """Return the loop that leaves out some k, or goes on beyond K, and does so with another K."""
         part = find_part_of_k(fragments, self.known, verdict.grid)
         has_gaps = bool(part) and len(part) <= part[-1] - part[0]

@@ -11,7 +11,7 @@ import numpy as np
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
-from lanescope.reader.threads.memory.tile_trace import BoxMove
+from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.origin_places import (
     find_defining_place,
     find_shared_bytes,

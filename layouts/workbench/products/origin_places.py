@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.memory.tile_trace import BoxMove
+from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.product_origins import LoadedBox, SumOrigin, is_in_panels
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.results import Span

@@ -19,8 +19,10 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.clusters import WINDOW
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
-from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints
-from lanescope.reader.threads.memory.tile_trace import BoxMove, TileProduct, TileTrace
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
+from lanescope.reader.threads.memory.storage import Ints
+from lanescope.reader.threads.memory.tile_records import BoxMove, TileProduct
+from lanescope.reader.threads.memory.tile_trace import TileTrace
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.shared.swizzle import get_mode
 from lanescope.workbench.copies.box_maps import MapFinder

@@ -14,7 +14,7 @@ from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, jo
 from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulation
 from lanescope.reader.threads.barriers.barrier_trace import WARP
 from lanescope.reader.threads.barriers.clusters import get_rank
-from lanescope.reader.threads.memory.tile_trace import TileProduct
+from lanescope.reader.threads.memory.tile_records import TileProduct
 from lanescope.workbench.products.product_origins import ALL_BITS, WARPGROUP, OperandOrigin, OriginFinder
 
 _Operands = dict[str, OperandOrigin | None]

@@ -28,9 +28,9 @@ from lanescope.reader.threads.language.program import parse_expression
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.results import MOST_STORES
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
-from lanescope.reader.threads.memory.tile_trace import BoxMove
+from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.reader.threads.memory.turn_counts import CountFoundError
-from lanescope.reader.threads.runner import StepsOverError
+from lanescope.reader.threads.run_state import StepsOverError
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
@@ -45,7 +45,7 @@ from lanescope.workbench.products.operand_parts import (
     find_repeated_rows,
     find_same_half,
 )
-from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
+from lanescope.workbench.products.origin_places import find_other_map
 from lanescope.workbench.products.product_origins import (
     WARPGROUP,
     Block,
@@ -64,6 +64,7 @@ from lanescope.workbench.products.size_edits import (
 )
 from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
+from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
     find_last_block,
     find_open_result,
@@ -289,8 +290,8 @@ def _list_mistakes(
     depth = (sums[0].get_depth(0) or 0) if given is not None else 0
     for array, of_array in tiles.items():
         yield judge_array(array, of_array, text, depth)
-    yield _find_unlike_parts(finders)
-    yield from map(_find_unordered, finders)
+    yield find_unlike_parts(finders)
+    yield from map(find_unordered, finders)
     if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for finder in finders):
         copied = [(move, data) for one in finders for move in one.trace.stores for data in move.data.values()]
         yield find_empty_copy(copied)
@@ -299,46 +300,6 @@ def _list_mistakes(
         yield find_lost_element(finders, tiles)
         yield find_uncovered(sums, given.grids.get(name), adds)
         yield find_stored_twice(tiles)
-
-
-def _find_unlike_parts(finders: Sequence[OriginFinder]) -> Pitfall | None:
-    """Return the finding of two products whose elements are combined although they are of other rows or columns, in
-    some blocks.
-    """
-    seen: dict[tuple[int, int], tuple[set[int], SumOrigin]] = {}
-    for finder in finders:
-        for one, other in finder.run.joined:
-            pair = [finder.find_sum(-record - 1, finder.find_first_warp(-other - 1)) for record in (one, other)]
-            if pair[0] is None or pair[1] is None:
-                continue
-            for n, (mine, theirs) in enumerate(((pair[0].rows, pair[1].rows), (pair[0].columns, pair[1].columns))):
-                if pair[0].boxes[n].map is not pair[1].boxes[n].map and len(mine) == len(theirs):
-                    seen.setdefault((other, n), (set(), pair[1]))[0].update(np.unique(theirs - mine).tolist())
-    for (_, n), (away, total) in seen.items():
-        if len(away) > 1:
-            message = (
-                f"This copy brings other rows of {'AB'[n]} than that of the product whose elements are combined with"
-                " those of this one: in some blocks they are the same."
-            )
-            site = find_coordinate_site(total.boxes[n], total.numbers[n])
-            return Pitfall("row_coordinate_wrong", message, site)
-    return None
-
-
-_UNORDERED = {
-    "bulk_barrier_missing": "This copy reads elements of D that other warps have stored to shared memory, without a"
-    " barrier between.",
-    "barrier_missing": "This reads elements of D that another warp has stored to shared memory, without a barrier"
-    " between.",
-    "proxy_fence_missing": "This copy reads what threads have stored to shared memory through the async proxy, without"
-    " a fence.proxy.async between.",
-}
-
-
-def _find_unordered(finder: OriginFinder) -> Pitfall | None:
-    """Return the finding of elements of D in shared memory that nothing orders with their read."""
-    found = finder.trace.order.unordered.items()
-    return next((Pitfall(code, _UNORDERED[code], finder.run.find_own_place(site)) for code, site in found), None)
 
 
 # tiles ----------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from lanescope.reader.threads.memory.records import ProductResult, ResultStore, 
 from lanescope.reader.threads.memory.results import find_instruction
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.memory.tensor_products import LANES
-from lanescope.reader.threads.memory.tile_trace import BoxMove
+from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.reader.threads.runner import KernelRunner
 
 Floats = NDArray[np.float64]

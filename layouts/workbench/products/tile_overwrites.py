@@ -23,9 +23,10 @@ from lanescope.reader.threads.barriers.barrier_agents import WAITS, is_exact, ma
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
 from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
-from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints, Mask
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
+from lanescope.reader.threads.memory.storage import Ints, Mask
+from lanescope.reader.threads.memory.tile_records import TileProduct
 from lanescope.reader.threads.memory.tile_steps import TileStep
-from lanescope.reader.threads.memory.tile_trace import TileProduct
 from lanescope.workbench.copies.copied_bytes import count_box_span
 from lanescope.workbench.products.pending_reads import CODE, Overwrite, PendingRead, ReadExplainer
 from lanescope.workbench.products.product_origins import WARPGROUP, OriginFinder

@@ -23,9 +23,9 @@ from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import store_place
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse, Span
 from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
-    SHARED_BYTES,
     ZERO,
     DataBytes,
     FloatConstant,

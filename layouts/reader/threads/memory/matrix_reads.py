@@ -17,8 +17,9 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import DescriptorUse
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
-from lanescope.reader.threads.memory.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode

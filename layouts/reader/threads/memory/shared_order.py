@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints, Mask
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
+from lanescope.reader.threads.memory.storage import Ints, Mask
 
 Span = tuple[int, int]
 _NOBODY, _SEVERAL = -1, -2

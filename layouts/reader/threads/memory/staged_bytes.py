@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
-from lanescope.reader.threads.memory.storage import SHARED_BYTES, DataBytes, Ints, Mask
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
 
 Span = tuple[int, int]
 WARPGROUP = 128

@@ -28,9 +28,6 @@ from lanescope.reader.threads.language.numbers import (
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 EMPTY, ZEROED, OPEN = 0, 1, 2  # records: a byte that nothing wrote, one of a 0, one whose origin is not known
-SHARED_BYTES = 1 << 19
-ALIGNMENT = 1 << 10  # of every array
-BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
 Span = tuple[int, int]
 
 
@@ -305,88 +302,6 @@ def _join_constant(mask: Mask, new: Value, old: Value) -> DataBytes | None:
     return DataBytes(np.where(mask[:, None], ZEROED, old.record), old.thread, old.byte)
 
 
-@dataclass(slots=True, eq=False)
-class SharedMemory:
-    """Shared memory of the block: the origin of each byte.
-
-    stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete;
-    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; base: what
-    addresses have before the offset in the block's own memory, in a cluster.
-    """
-
-    record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
-    thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
-    byte: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
-    writer: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
-    was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
-    stored_again: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
-    next: int = BASE
-    dynamic: int = 1 << 17  # the address of dynamic shared memory
-    broken: str = ""
-    outside: set[int] = field(default_factory=set)
-    changed: list[tuple[Ints, DataBytes]] | None = None  # bytes that stores have changed, and what they were before
-    past: int = 0  # the end of the highest bytes that are certainly stored
-    base: int = 0
-
-    def allocate_array(self, size: int) -> int:
-        """Return the address of a new array."""
-        at = -(-self.next // ALIGNMENT) * ALIGNMENT
-        self.next = at + size
-        return at
-
-    def localize(self, places: Ints) -> Ints:
-        """Return addresses without that of the block."""
-        return places - self.base if self.base else places
-
-    def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> None:
-        """Store bytes at an address of every thread; store nothing if an address is out of range."""
-        places = address[:, None] + np.arange(data.size)
-        places = places[mask]
-        if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
-            self.broken = "a store is out of range"
-            return
-        if ((places >= self.next - self.base) & (places < self.dynamic - self.base)).any():
-            self.outside.add(writer)
-        if self.changed is not None:
-            other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
-            self.changed.append((places[other], self._get_bytes(places[other])))
-        self.record[places], self.thread[places], self.byte[places] = (
-            data.record[mask],
-            data.thread[mask],
-            data.byte[mask],
-        )
-        self.stored_again[places] |= self.writer[places] == writer
-        self.writer[places] = writer
-
-    def _get_bytes(self, places: Ints) -> DataBytes:
-        """Return bytes, one after the other."""
-        return DataBytes(self.record[places][None], self.thread[places][None], self.byte[places][None])
-
-    def forget_changes(self, records: list[LoadRecord], threads: int, changed: list[tuple[Ints, DataBytes]]) -> None:
-        """Make bytes unknown of which stores that may not have happened have changed the origin."""
-        for places, before in changed:
-            same = _have_same_origin(records, before, self._get_bytes(places), threads)[0]
-            self.record[places] = np.where(same, before.record[0], OPEN)
-            self.thread[places], self.byte[places] = before.thread[0], before.byte[0]
-
-    def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
-        """Return the bytes at an address of every thread."""
-        least, most = int(address.min()), int(address.max())
-        if least == most and 0 <= least <= SHARED_BYTES - size:  # all threads read the same bytes
-            here = slice(least, least + size)
-            self.was_read[here] |= mask is None or bool(mask.any())
-            shape = len(address), size
-            parts = (np.broadcast_to(of[here].copy(), shape) for of in (self.record, self.thread, self.byte))
-            return DataBytes(*parts)
-        places = address[:, None] + np.arange(size)
-        inside = least >= 0 and most <= SHARED_BYTES - size
-        legal = True if inside else (places >= 0) & (places < SHARED_BYTES)
-        places = places if inside else np.where(legal, places, 0)
-        self.was_read[places if mask is None else places[mask]] = True
-        record = self.record[places] if inside else np.where(legal, self.record[places], OPEN)
-        return DataBytes(record, self.thread[places], self.byte[places])
-
-
 @value_class(frozen=True, slots=True, eq=False)
 class Pointer:
     """A pointer.
@@ -438,25 +353,3 @@ def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> It
         table = np.stack([spread_coefficient(offset.terms.get(name, 0), threads) for offset in offsets])
         result = table[which, data.thread]
         yield "*".join(name), result + data.byte if not name else result
-
-
-def _have_same_origin(records: list[LoadRecord], left: DataBytes, right: DataBytes, threads: int) -> Mask:
-    """Return which bytes are those of the same elements, which several places of the code may load or compute."""
-    same: Mask = (left.record > OPEN) & (right.record > OPEN)
-    if not same.any():
-        return same
-    offsets = [dict(list_offsets(records, data, threads)) for data in (left, right)]
-    for name in offsets[0] | offsets[1]:
-        same &= offsets[0].get(name, 0) == offsets[1].get(name, 0)
-    for one, other in {*zip(left.record[same].tolist(), right.record[same].tolist(), strict=True)}:
-        mine = same & (left.record == one) & (right.record == other)
-        parts, others = records[one].parts, records[other].parts
-        if one != other and (records[one].array != records[other].array or len(parts) != len(others)):
-            same[mine] = False
-            continue
-        for pair in zip(parts, others, strict=True) if one != other else ():
-            one_part, other_part = (
-                part.select_threads(side.thread[mine]) for part, side in zip(pair, (left, right), strict=True)
-            )
-            same[mine] &= _have_same_origin(records, one_part, other_part, threads).all(axis=1)
-    return same

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedOrder
-from lanescope.reader.threads.memory.storage import SHARED_BYTES, DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

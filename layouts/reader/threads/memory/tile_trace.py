@@ -6,7 +6,7 @@ A run with known sizes gives all of them as numbers. `barrier_simulation.py` the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,17 +29,11 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.sites import trace_site
 from lanescope.reader.threads.memory.matrix_reads import NEGATED, is_negated
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.staged_bytes import StagedBytes, StagedOrder
-from lanescope.reader.threads.memory.storage import (
-    SHARED_BYTES,
-    DataBytes,
-    Ints,
-    LocalMemory,
-    Mask,
-    Pointer,
-    spread_coefficient,
-)
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory, Mask, Pointer, spread_coefficient
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
+from lanescope.reader.threads.memory.tile_records import BoxMove, TileProduct, TileSetup
 from lanescope.reader.threads.memory.tile_steps import TileStep, TileSteps
 
 if TYPE_CHECKING:
@@ -54,62 +48,6 @@ _MOVES = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor|stmatrix\.|wgmma\.mma
 _NAMED_STORE = re.compile(r"cp_async_bulk_tensor_[1-5]d_shared_to_global")
 _SILENT = re.compile(r"cp\.async\.bulk\.(?:commit_group|wait_group|prefetch)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoxMove:
-    """A TMA copy of a box, in either direction.
-
-    event: its number in the trace, -1 for a store; maps: the names that its map may have; place: the address in shared
-    memory, at: the coordinates, innermost first, of every thread; sites: where these are given; data: for a store, what
-    each thread's box holds; adds: whether it adds to what is there; call: of the helper that copies.
-    """
-
-    event: int
-    maps: frozenset[str]
-    mask: Mask
-    place: Ints
-    at: tuple[Ints, ...]
-    sites: tuple[Span, ...]
-    site: Span
-    data: dict[int, DataBytes] = field(default_factory=dict)
-    adds: bool = False
-    call: Span = (0, 0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TileProduct:
-    """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
-    before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
-    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open; pair:
-    whether two blocks have a half of A, of B and of D each.
-    """
-
-    event: int
-    result: int
-    mask: Mask
-    words: dict[str, Ints]
-    views: dict[str, View]
-    added: DataBytes | None
-    sites: dict[str, Span]
-    calls: tuple[Span, ...]
-    in_memory: bool = False
-    start: str = ""
-    pair: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TileSetup:
-    """What a run for tiles is given: the block, and a function that says where the elements of a box are in
-    shared memory: of a kernel's map with some names, from an address on.
-
-    sizes: the integers of each kernel's parameters, if all are known; grids: of kernels, where they are known.
-    """
-
-    block: tuple[int, int, int]
-    list_places: Callable[[str, Collection[str], int], Ints | None]
-    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    grids: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,59 @@
+"""Values that a kernel is run with where only the text around it, or a library, gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lanescope.cute.algebra import make_layout
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, parse_library
+from lanescope.reader.threads.language.arguments import hold_value
+from lanescope.reader.threads.language.names import find_type, resolve_path
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
+from lanescope.reader.threads.language.program import (
+    Scope,
+    enter_definitions,
+)
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.storage import Pointer
+from lanescope.reader.threads.runner import KernelRunner
+
+
+def enter_library(text: str, scope: Scope, barriers: bool) -> str:
+    """Enter functions that a text calls and does not declare; return their source. barriers: also those of CUTLASS
+    around mbarriers.
+    """
+    barriers = barriers and (bool(LIBRARY.search(text)) or names_cute(text))
+    if not barriers and not GROUPS.search(text):
+        return ""
+    source, body = parse_library(len(text), barriers)
+    library = Scope()
+    enter_definitions(library, body)
+    scope.names = {**library.names, **scope.names}
+    return source
+
+
+def bind_sizes(
+    host: KernelRunner, around: tree.Function | None, enclosing: Scope, size: int, element: SizedType
+) -> None:
+    """Give integers that a function launches a kernel with the size of a matrix, and layouts its shape."""
+    for parameter in around.parameters if around is not None else ():
+        kind = find_type(host, parameter.type, enclosing)
+        if kind is not None and kind.pointer and kind.target is not None:
+            pointer = Pointer("global", parameter.name, make_number(0, LONG), kind.target)
+            enclosing.names[parameter.name] = hold_value(pointer)
+        elif kind is not None and kind.integer:
+            enclosing.names[parameter.name] = make_number(size)
+        elif kind is element and "layout" in parameter.name.lower():
+            enclosing.names[parameter.name] = make_layout((size, size))
+
+
+def find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
+    """Return what the text itself calls like a template parameter without an argument."""
+    named = parameter.default is None and parameter.name in host.globals.names
+    return resolve_path(host, ((parameter.name, None),), host.globals) if named else None
+
+
+def make_key(value: Any) -> Any:
+    return value.known if isinstance(value, ThreadNumber) else getattr(value, "name", None)

@@ -1,0 +1,66 @@
+"""What a run for tiles is given, and what it records: boxes of TMA copies and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from lanescope.descriptor.matrix import View
+from lanescope.reader.threads.memory.records import Span
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxMove:
+    """A TMA copy of a box, in either direction.
+
+    event: its number in the trace, -1 for a store; maps: the names that its map may have; place: the address in shared
+    memory, at: the coordinates, innermost first, of every thread; sites: where these are given; data: for a store, what
+    each thread's box holds; adds: whether it adds to what is there; call: of the helper that copies.
+    """
+
+    event: int
+    maps: frozenset[str]
+    mask: Mask
+    place: Ints
+    at: tuple[Ints, ...]
+    sites: tuple[Span, ...]
+    site: Span
+    data: dict[int, DataBytes] = field(default_factory=dict)
+    adds: bool = False
+    call: Span = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileProduct:
+    """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
+    before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
+    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open; pair:
+    whether two blocks have a half of A, of B and of D each.
+    """
+
+    event: int
+    result: int
+    mask: Mask
+    words: dict[str, Ints]
+    views: dict[str, View]
+    added: DataBytes | None
+    sites: dict[str, Span]
+    calls: tuple[Span, ...]
+    in_memory: bool = False
+    start: str = ""
+    pair: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TileSetup:
+    """What a run for tiles is given: the block, and a function that says where the elements of a box are in
+    shared memory: of a kernel's map with some names, from an address on.
+
+    sizes: the integers of each kernel's parameters, if all are known; grids: of kernels, where they are known.
+    """
+
+    block: tuple[int, int, int]
+    list_places: Callable[[str, Collection[str], int], Ints | None]
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    grids: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)

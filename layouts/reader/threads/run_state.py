@@ -1,0 +1,31 @@
+"""How a run ends before its end, and the state of a function that it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.memory.storage import (
+    Mask,
+)
+
+
+class KernelErrorFound(Exception):  # noqa: N818
+    """A compiler refuses what a kernel does, or it is outside a tensor: the rest has no meaning."""
+
+
+class StepsOverError(Exception):
+    """A kernel exceeds the limit of steps."""
+
+
+@dataclass(slots=True)
+class FrameState:
+    """A running function: its return value; loops: the lanes that broke and continued in each loop; returns: the type
+    of its value.
+    """
+
+    returns: tree.Type | None = None
+    result: Any = None
+    has_result: bool = False
+    loops: list[list[Mask]] = field(default_factory=list)
