@@ -93,8 +93,6 @@ MISTAKES = [  # what stands there, what is planted, code, line
     ("&full, t * BK, col)", "&full, t * BK, row)", "row_coordinate_wrong", "load(sB"),
     ("load(sB, &tb, &full, t * BK", "load(sB, &tb, &full, t * BK + BK", "k_coordinate_wrong", "load(sB"),
     ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "for (int t"),
-    ("c < BN; c += 2", "c < BN - 2; c += 2", "result_unstored", "for (int c"),
-    ("C[(row + thr", "if (warp) C[(row + thr", "result_unstored", "for (int c"),
     ("row + threadIdx.x) * N", "row + warp * 16 + threadIdx.x % 32) * N", "result_misplaced", "for (int i"),
     ("row + threadIdx.x) * N", "row + threadIdx.x) * BN", "result_misplaced", "for (int i"),  # over other blocks' rows
     ("C[(row + threadIdx.x)", "C[(row + threadIdx.x + warp / 2 * 128)", "result_misplaced", "for (int i"),

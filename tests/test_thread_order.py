@@ -7,6 +7,7 @@ import pytest
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
+from tests.test_known_products import TILED
 from tests.test_thread_descriptors import RIGHT as DESCRIBED
 from tests.thread_tile_kernels import HELPERS, PADDED, SWIZZLED
 from tests.transfer_kernels import plant
@@ -240,6 +241,13 @@ def test_a_part_of_the_tile_that_no_warp_reads() -> None:
     """Warps 2 and 3 multiply the rows of 0 and 1 again; rows 32 to 63 are loaded for nothing."""
     text = PADDED.replace("warp * 16 + lane % 16", "warp % 2 * 16 + lane % 16")
     assert list_codes(text) == ["warps_overlap"]
+
+
+def test_a_warp_that_stores_nothing_may_repeat_another_one() -> None:
+    """Three tiles for four warps: the last one multiplies the third tile again, and only the others store."""
+    again = TILED.replace("warp * 16 + lane % 16", "min(warp, 2) * 16 + lane % 16")
+    assert check_text(again).findings
+    assert not check_text(again.replace("for (int e = 0;", "if (warp < 3) for (int e = 0;")).findings
 
 
 # each warp has 32 rows, in two fragments

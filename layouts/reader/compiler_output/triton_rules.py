@@ -21,7 +21,8 @@ def find_broken_rules(attribute: str, params: Mapping[str, Any], has_instruction
     threads = _get_sizes(params, "threadsPerWarp")
     if attribute == "blocked" and threads and prod(threads) not in (32, 64):
         yield f"threadsPerWarp = {threads} is {prod(threads)} threads; a warp has 32, of AMD 64 or 32."
-    shape, name = _get_sizes(params, "instrShape"), _INSTRUCTIONS.get(params.get("versionMajor", 0), "")
+    version = params.get("versionMajor", 0)
+    shape, name = _get_sizes(params, "instrShape"), _INSTRUCTIONS.get(version, "") if isinstance(version, int) else ""
     if attribute == "nvidia_mma" and name and len(shape) == _LENGTHS[name] and not has_instruction:
         said = "×".join(map(str, shape))
         if name == "wgmma":

@@ -16,7 +16,7 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.workbench.copies.copy_coordinates import find_exchanged_dimensions, find_fixed_coordinates
 from lanescope.workbench.copies.copy_overlaps import read_call_copy
 from lanescope.workbench.copies.named_maps import find_named_map
-from lanescope.workbench.copies.row_coordinates import find_launch_argument, passes_own_sizes
+from lanescope.workbench.copies.row_coordinates import find_launch_argument, passes_argument_twice, passes_own_sizes
 from lanescope.workbench.copies.transfers import TileCopy, is_known, read_copy
 from lanescope.workbench.copies.unread_slices import UnreadSlices
 from lanescope.workbench.kernels.accumulators import find_accumulator
@@ -175,6 +175,8 @@ class _FillFinder:
                 yield Pitfall("tma_map_other", f"{message} Exchange the two maps.", passed[0])
             return
         for named, copies in crossed.items():
+            if passes_argument_twice(self.text, copies[0]):
+                continue
             message = (
                 f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from {named[0].upper()}'s"
                 " tensor map, as their names say. Give the copy the other map."

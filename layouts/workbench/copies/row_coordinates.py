@@ -65,6 +65,15 @@ def find_launch_argument(text: KernelText, copy: TileCopy) -> Span | None:
     return find_argument_span(text.blank, launch, number)
 
 
+def passes_argument_twice(text: KernelText, copy: TileCopy) -> bool:
+    """Return whether the launch gives the map of a copy to another parameter, too: both operands are of one matrix."""
+    parameters, launch = _find_launch(text, copy)
+    spans = [find_argument_span(text.blank, launch, n) for n in range(len(parameters))]
+    given = [text.blank[slice(*span)].strip() if span is not None else "" for span in spans]
+    mine = {value for parameter, value in zip(parameters, given, strict=True) if parameter in copy.maps and value}
+    return any(given.count(value) > 1 for value in mine)
+
+
 def passes_own_sizes(text: KernelText, copy: TileCopy) -> bool:
     """Return whether the launch of a kernel passes M and N as M and N, so that no transposed product is meant."""
     parameters, launch = _find_launch(text, copy)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.reader.threads.kernels import KernelRun
-from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.fragments.thread_gaps import OperandKey
@@ -43,6 +44,13 @@ class RunVerdicts:
         found = self.bad or self.run.runner.kernel_errors or not self.run.complete
         return set() if found else {key for key in self.uses if self.uses[key]} - self.judged - self.unsure
 
+    @property
+    def lacks_places(self) -> bool:
+        """Whether operands have no verdict, and of each of them it is not known where it is loaded from."""
+        uses = ((use, name, registers) for use in self.run.runner.products for name, registers in use.operands)
+        unplaced = {(use.span, use.calls, name) for use, name, registers in uses if all(map(_is_unplaced, registers))}
+        return bool(self.left) and self.left <= unplaced
+
     def list_warps(self) -> Iterator[FragmentOrigin]:
         return (warp for _, *operands in self.pairs for operand in operands for warp in operand.warps or ())
 
@@ -55,6 +63,12 @@ class RunVerdicts:
         return {read for pitch in self.pitches for read in pitch.reads}
 
 
+def _is_unplaced(register: RegisterUse) -> bool:
+    """Return whether a register holds bytes of an unknown address, and not unknown bytes of a known one."""
+    data = register.data
+    return register.load is None and type(data) is DataBytes and bool((data.record == OPEN).all())
+
+
 def choose_verdicts(branch: Sequence[RunVerdicts], sized: Sequence[RunVerdicts]) -> list[RunVerdicts]:
     """Return the verdicts on the kernels of a text, those of runs of one of them for known sizes where they leave less.
 
@@ -64,5 +78,5 @@ def choose_verdicts(branch: Sequence[RunVerdicts], sized: Sequence[RunVerdicts])
     mine = [one for one in branch if one.run.function.span in spans]
     if len(mine) != len(sized):
         return list(branch)
-    again = {id(one): other for one, other in zip(mine, sized, strict=True) if one.left and other.run.complete}
+    again = {id(one): other for one, other in zip(mine, sized, strict=True) if one.lacks_places and other.run.complete}
     return [min(one, again.get(id(one), one), key=lambda each: len(each.left)) for one in branch]

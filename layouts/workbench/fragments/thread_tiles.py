@@ -129,9 +129,11 @@ def check_thread_tiles(
 def _list_verdicts(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
 ) -> list[list[RunVerdicts]]:
-    """Return the verdicts on a text's kernels for each choice of #if; those left open again for known sizes."""
+    """Return the verdicts on a text's kernels for each choice of #if; a kernel whose fragments are loaded from where is
+    not known is run again for known sizes.
+    """
     branches = [[_judge_kernel(run, recorded) for run in runs] for runs in run_kernels(text, macros, recorded)]
-    for name in {one.run.function.name for of_branch in branches for one in of_branch if one.left}:
+    for name in {one.run.function.name for of_branch in branches for one in of_branch if one.lacks_places}:
         sized = run_kernels(text, macros, recorded, size=KNOWN_SIZE, only=name)
         again = ([_judge_kernel(run, recorded) for run in runs] for runs in sized)
         branches = [choose_verdicts(*each) for each in zip(branches, again, strict=True)]
@@ -286,7 +288,7 @@ def _identify_fragments(key: object, use: MmaUse) -> list[object]:
     """Return what tells the fragments of A and B of a product from others. key: the place of the product."""
     return [
         (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
-        for name, registers in (("a", use.a), ("b", use.b))
+        for name, registers in use.operands
     ]
 
 

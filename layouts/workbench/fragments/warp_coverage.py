@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import blank_text
 
+WARP = 32
 TITLES = {"warps_overlap": "Warps multiply the same fragments"}
 _OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]?\b|threadIdx\s*\.\s*y|\w+Warp\w*")
 _WARP_NUMBER = re.compile(r"/\s*(?:32\b|\(?\s*WARP_?SIZE|warpSize|kWarpSize|32u)|>>\s*5\b", re.I)
@@ -42,7 +43,8 @@ def find_repeated_warps(
     pairs: A and B of the products of one kernel.
     """
     known = [(a, b) for a, b in pairs if a.warps and b.warps and _find_site(a) and _find_site(b)]
-    products = _keep_complete(_count_products(known))
+    idle = _list_idle_warps(runner)
+    products = _keep_complete(_count_products(known, idle))
     if not products or not all(max(count.values()) > 1 for count in products.values()):
         return
     a, b = known[0]
@@ -52,23 +54,35 @@ def find_repeated_warps(
             f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: the"
             " places of two warps in the tile overlap."
         )
-        apart = _overlap_partly([pair[operand is b] for pair in known])
+        apart = _overlap_partly([pair[operand is b] for pair in known], idle)
         finding = CheckFinding("warps_overlap", message, _find_warp_term(runner, operand, other, apart))
         array = operand.warps[0].array if operand.warps and not (certain and operand is b) else ""
         yield RepeatedWarps(kernel, array, finding)
 
 
+def _list_idle_warps(runner: KernelRunner) -> set[int]:
+    """Return the warps of which no element of D is stored, if elements of others are: they may multiply anything."""
+    stored: set[int] = set()
+    for store in runner.outputs:
+        threads = store.data.thread[store.active][store.data.record[store.active] < 0]
+        stored.update(np.unique(threads // WARP).tolist())
+    return set(range(runner.threads // WARP)) - stored if stored else set()
+
+
 def _count_products(
-    pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]],
+    pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]], idle: Set[int]
 ) -> Mapping[object, Counter[tuple[Rows, Rows]]]:
-    """Count the warps that multiply rows of A and columns of B, by their K and arrays; {} if some are open."""
+    """Count the warps that multiply rows of A and columns of B, by their K and arrays; {} if some are open. idle: warps
+    that do not count.
+    """
     products: dict[object, dict[tuple[Rows, Rows], set[int]]] = defaultdict(lambda: defaultdict(set))
     for a, b in pairs:
         for warp, (left, right) in enumerate(zip(a.warps or (), b.warps or (), strict=True)):
             rows, columns = split_origin(left), split_origin(right)
             if rows is None or columns is None or rows[1] != columns[1]:
                 return {}
-            products[rows[1], left.array, right.array][rows[0], columns[0]].add(warp)
+            if warp not in idle:
+                products[rows[1], left.array, right.array][rows[0], columns[0]].add(warp)
     return {key: Counter({pair: len(warps) for pair, warps in of.items()}) for key, of in products.items()}
 
 
@@ -103,13 +117,13 @@ def _lacks_pairs(count: Counter[tuple[Rows, Rows]]) -> bool:
     return len(count) < len(rows) * len(columns)
 
 
-def _overlap_partly(operands: Iterable[ArrivedOperand]) -> bool:
+def _overlap_partly(operands: Iterable[ArrivedOperand], idle: Set[int]) -> bool:
     """Return whether two warps share some of their rows or columns, and each has others, too."""
     rows: dict[int, set[Rows]] = defaultdict(set)
     for operand in operands:
         for warp, origin in enumerate(operand.warps or ()):
             found = split_origin(origin)
-            rows[warp] |= {found[0]} if found is not None else set()
+            rows[warp] |= {found[0]} if found is not None and warp not in idle else set()
     return any(one & other and one - other and other - one for one, other in combinations(rows.values(), 2))
 
 

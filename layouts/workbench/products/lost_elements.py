@@ -1,8 +1,7 @@
-"""Find elements of D that another element is stored over or in place of, and those that a kernel stores nowhere."""
+"""Find elements of D that another element is stored over or in place of."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -10,41 +9,43 @@ import numpy as np
 from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.results import MOST_STORES
-from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
-from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
-from lanescope.workbench.text.function_texts import blank_text
-from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
+from lanescope.workbench.products.product_origins import OriginFinder
 
-TITLES = {"result_unstored": "Rows or columns of D are stored nowhere"}
 Tiles = Mapping[str, Sequence[StoredTile]]
-_OF_TILES = re.compile(r"blockIdx|gridDim|ctaid")
 
 
 def find_lost_element(finders: Sequence[OriginFinder], tiles: Tiles) -> Pitfall | None:
-    """Return the finding of an element of D that is stored over by another one, or of rows or columns of D that nothing
-    stores although the others are stored at their places.
-    """
+    """Return the finding of an element of D that is stored over by another one, or in place of it."""
     runs = [finder.run for finder in finders]
     if any(finder.trace.staged.latest is not None for finder in finders):
         return None
     if any(run.lost_outputs or run.shared.broken or len(run.outputs) >= MOST_STORES for run in runs):
         return None
     checks = (_find_displaced, _find_stored_over)
-    found = (check(array, of_array) for array, of_array in tiles.items() for check in checks)
-    return next(filter(None, found), None) or _find_unstored(finders, tiles)
+    found = (check(array, of_array) for array, of_array in drop_second_outputs(tiles).items() for check in checks)
+    return next(filter(None, found), None)
+
+
+def drop_second_outputs(tiles: Tiles) -> Tiles:
+    """Return the arrays beside which no other one has all elements of D at their places: what is stored besides may be
+    in any order.
+    """
+    whole = {name for name, of_array in tiles.items() if not any(one.left for one in of_array) and are_placed(of_array)}
+    return {name: of_array for name, of_array in tiles.items() if not whole - {name}}
 
 
 def _find_displaced(array: str, tiles: Sequence[StoredTile]) -> Pitfall | None:
     """Return the finding of elements that are stored in place of others, or outside of the tile, if at least half of
     each tile is stored at its rows and columns; a permutation of the tile's places may be an order of its own.
     """
-    if any(tile.sum.is_symmetric or tile.staged is not None for tile in tiles):
+    if any(tile.sum.is_symmetric or tile.staged is not None or tile.is_cropped for tile in tiles):
         return None
     for turned in (False, True):
         ordered = [tile.order(turned) for tile in tiles]
-        wrong = [(tile.put != tile.made).any(axis=1) for tile in ordered]
-        if any(2 * np.count_nonzero(of_tile) > len(of_tile) for of_tile in wrong):
+        inside = [(tile.put < np.array(tile.size)).all(axis=1) for tile in ordered]  # else D is a part of the array
+        wrong = [(tile.put != tile.made).any(axis=1) & of for tile, of in zip(ordered, inside, strict=True)]
+        if any(2 * np.count_nonzero((tile.put == tile.made).all(axis=1)) < len(tile.made) for tile in ordered):
             continue
         for tile, of_tile in zip(ordered, wrong, strict=True):
             if of_tile.any() and not np.array_equal(np.unique(tile.put, axis=0), np.unique(tile.made, axis=0)):
@@ -64,7 +65,7 @@ def _find_stored_over(array: str, tiles: Sequence[StoredTile]) -> Pitfall | None
     only measures may store anywhere, nor of sums of other slices of K.
     """
     whole = [tile for tile in tiles if not tile.left and not any(store.adds for store in tile.stores)]
-    if not whole or any(tile.sum.k != whole[0].sum.k for tile in whole):
+    if not whole or any(tile.sum.k != whole[0].sum.k or tile.sum.is_symmetric for tile in whole):
         return None
     put = np.concatenate([tile.put.reshape(len(tile.put), -1) for tile in whole])
     made = np.concatenate([np.insert(tile.made, 2, n_batch, axis=1) for tile, n_batch in _number_batches(whole)])
@@ -86,39 +87,3 @@ def _number_batches(tiles: Sequence[StoredTile]) -> Iterator[tuple[StoredTile, i
     """Yield each tile with the number of its matrix of a batch."""
     numbers = {batch: n for n, batch in enumerate(dict.fromkeys(tile.batch for tile in tiles))}
     yield from ((tile, numbers[tile.batch]) for tile in tiles)
-
-
-def _find_unstored(finders: Sequence[OriginFinder], tiles: Tiles) -> Pitfall | None:
-    if any(finder.trace.steps.has_bulk_groups and not finder.trace.stores for finder in finders):
-        return None  # bulk copies without a tensor map may store the others
-    every = [tile for of_array in tiles.values() for tile in of_array]
-    if not all(map(are_placed, tiles.values())) or any(tile.sum.is_symmetric for tile in every):
-        return None
-    for total, made in _list_stored(every):
-        for side, (whole, name) in enumerate(((total.rows, "row"), (total.columns, "column"))):
-            missing = np.setdiff1d(whole, made[:, side])
-            others = len(total.columns if side == 0 else total.rows)
-            kept = len(whole) - len(missing)
-            if len(missing) and not total.is_joined and len(np.unique(made, axis=0)) == kept * others:
-                return _describe_unstored(total, every, missing, name)
-    return None
-
-
-def _list_stored(tiles: Sequence[StoredTile]) -> Iterator[tuple[SumOrigin, Ints]]:
-    """Yield each sum with the rows and columns of its elements that are stored anywhere."""
-    for total in {id(tile.sum): tile.sum for tile in tiles}.values():
-        yield total, np.concatenate([tile.made for tile in tiles if tile.sum is total])
-
-
-def _describe_unstored(total: SumOrigin, tiles: Sequence[StoredTile], missing: Ints, name: str) -> Pitfall:
-    tile = next(tile for tile in tiles if tile.sum is total)
-    blank = blank_text(total.finder.run.text)
-    around = (loop for loop in list_loops_at(blank, tile.site[0]) if loop.variable)
-    loops = [loop for loop in around if not _OF_TILES.search(blank, *loop.head)]
-    place = find_condition(blank, loops[0]) if loops and tile.box is None else tile.site
-    count = f"{format_count(len(missing), name)} of D ({missing.min()} to {missing.max()})"
-    message = (
-        f"{count} {'is' if len(missing) == 1 else 'are'} stored nowhere by block {total.block}, which multiplies them:"
-        f" it stores the other {name}s here."
-    )
-    return Pitfall("result_unstored", message, place)

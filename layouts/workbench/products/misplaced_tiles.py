@@ -19,7 +19,7 @@ from lanescope.workbench.products.origin_places import (
     find_wrong_box,
     find_wrong_coordinate,
 )
-from lanescope.workbench.products.product_origins import Block, SumOrigin
+from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
 from lanescope.workbench.results import Span
 
 _LEAST = 64  # elements of a tile
@@ -70,6 +70,13 @@ class StoredTile:
     def corner(self) -> tuple[int, ...]:
         """The first place of an element."""
         return tuple(np.atleast_1d(self.put.min(axis=0)).tolist())
+
+    @property
+    def is_cropped(self) -> bool:
+        """Whether threads that hold elements of the tile store none: it may have rows that D has not."""
+        stores = [store for store in self.stores if isinstance(store, ResultStore)]
+        threads = [store.data.thread[store.active][store.data.record[store.active] < 0] for store in stores]
+        return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < 32 * WARPGROUP
 
     def order(self, turned: bool) -> StoredTile:
         """Return the tile with the row and the column that each element is stored at. turned: whether D is stored
@@ -129,6 +136,9 @@ class ShiftedTile:
 
 def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) -> Pitfall | None:
     """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
+    tiles = [tile for tile in tiles if not tile.is_cropped]
+    if not tiles:
+        return None
     orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
     shifted = [] if turned is None else _list_shifts(orders[turned], turned)

@@ -37,7 +37,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
 from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
-from lanescope.workbench.products.lost_elements import TITLES as LOST_TITLES, find_lost_element
+from lanescope.workbench.products.lost_elements import drop_second_outputs, find_lost_element
 from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.operand_parts import (
     find_displaced_half,
@@ -81,7 +81,6 @@ TITLES = {
     "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
     **OVERWRITE_TITLES,
-    **LOST_TITLES,
 }
 DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
@@ -299,7 +298,7 @@ def _list_mistakes(
         adds = any(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
         yield find_lost_element(finders, tiles)
         yield find_uncovered(sums, given.grids.get(name), adds)
-        yield find_stored_twice(tiles)
+        yield find_stored_twice(drop_second_outputs(tiles))
 
 
 # tiles ----------------------------------------------------------------------------------------------------------------

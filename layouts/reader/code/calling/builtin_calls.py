@@ -153,7 +153,12 @@ def _choose_extreme(call: _Call) -> Any:
     return left if (first <= second) == (call.name == "min") else get_integer(call.values[1])
 
 
-@_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv", "CEIL_DIV", "CDIV", "DIV_UP", "CEILDIV")
+_ROUNDED_UP = tuple(
+    case(name) for name in ("ceil_div", "cdiv", "div_up", "ceildiv", "div_ceil") for case in (str, str.upper)
+)
+
+
+@_register_rule(_EVERYWHERE, *_ROUNDED_UP)
 def _divide_up(call: _Call) -> Any:
     pair = call.get_known_pair()
     if pair is None or not pair[2]:

@@ -22,8 +22,9 @@ from lanescope.reader.code.syntax.tree_statements import UnreadText
 
 Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
 # Functions that compute or print: neither a fence, a wait nor a product. (A bodiless one may be called so in any text.)
+ROUNDED_UP = r"(?i:ceil_?div(?:ide)?|cdiv|div_?(?:ceil|up))"  # what a quotient that is rounded up is called
 COMPUTING = (
-    r"(?:atomic|make_)\w*|printf|assert|clock\w*|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|size|swap"
+    rf"(?:atomic|make_)\w*|printf|assert|clock\w*|{ROUNDED_UP}|(?i:(?:round|align)_?up)|size|swap"
     r"|(?:h2?|f)?(?:exp2?|exp10|log2?|r?sqrt|max|min|abs|pow|tanh|floor|ceil|fma|rcp|sin|cos|add|mul|sub)f?2?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d?|n?v?_?b?float16\w*|bf16|half2?|dim3"
 )

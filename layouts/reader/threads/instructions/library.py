@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.code.running.work_words import ROUNDED_UP
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers import library_barriers
 from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline
@@ -337,7 +338,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),
-    (re.compile("(?i:ceil_?div|cdiv|div_?up)"), 2, _divide_up),
+    (re.compile(ROUNDED_UP), 2, _divide_up),
     (_MATH, 1, _call_math),
     (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
     (re.compile("__byte_perm"), 3, _permute_bytes),

@@ -71,6 +71,11 @@ class MmaUse:
     ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
     ends: tuple[frozenset[str], ...] = ()  # of the loops around, outermost first: the sizes that their ends depend on
 
+    @property
+    def operands(self) -> tuple[tuple[str, tuple[RegisterUse, ...]], ...]:
+        """A and B by their names."""
+        return ("a", self.a), ("b", self.b)
+
     def has_result_of(self, other: MmaUse) -> bool:
         """Return whether D is in the same registers as that of another product."""
         first, second = self.result, other.result
