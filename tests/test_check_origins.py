@@ -158,6 +158,21 @@ PROGRAMS = {
     ),
     "a pitch of the model": (KERNEL, (PLACE, "C[(r + 8 * h) * 1536 + c + e]")),
     "a causal mask": (THROUGH_SHARED, (f"= {VALUE};", f"= r + 8 * h >= c + e ? {VALUE} : bf16(0.f);")),
+    "windows of 49 rows": (
+        KERNEL,
+        (f"{PLACE} = {VALUE};", f"if (r + 8 * h - row < 49) C[(m * 49 + r - row + 8 * h) * N + c + e] = {VALUE};"),
+    ),
+    "the first rows again": (
+        KERNEL,
+        ("bf16* C, int M, int N, int K) {\n  extern", "bf16* C, bf16* head, int M, int N, int K) {\n  extern"),
+        ("map_b, C, M", "map_b, C, A, M"),
+        (f"{PLACE} = {VALUE};", f"{{ {PLACE} = {VALUE}; head[(r % 16 + 8 * h) * N + c + e] = {VALUE}; }}"),
+    ),
+    "a product of A with itself, and its mirror": (
+        KERNEL,
+        ("make_map(&map_b, B, N, K, BN, BK)", "make_map(&map_b, A, M, K, BN, BK)"),
+        (f"{PLACE} = {VALUE};", f"{{ {PLACE} = {VALUE}; C[(c + e) * N + r + 8 * h] = {VALUE}; }}"),
+    ),
     "a triangle": (THROUGH_SHARED, ("    C[(row + i", "    if (row + i / BN >= col + i % BN) C[(row + i")),
 }
 

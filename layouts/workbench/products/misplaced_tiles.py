@@ -136,9 +136,11 @@ class ShiftedTile:
 
 def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) -> Pitfall | None:
     """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
-    tiles = [tile for tile in tiles if not tile.is_cropped]
-    if not tiles:
-        return None
+    whole = [tile for tile in tiles if not tile.is_cropped]
+    return _judge_tiles(array, whole, text, depth) if whole else None
+
+
+def _judge_tiles(array: str, tiles: Sequence[StoredTile], text: str, depth: int) -> Pitfall | None:
     orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
     shifted = [] if turned is None else _list_shifts(orders[turned], turned)
