@@ -79,7 +79,7 @@ WAIT = "    warpgroup_wait<0>();\n  }\n"
     ],
 )
 def test_the_last_wait_after_a_product_is_too_short(waits: str, code: str, part: str) -> None:
-    """One before the products, which waits for none of them, is no wait for them."""
+    """A wait before the products does not wait for them."""
     head = HOPPER.replace("  for (int tile", "  warpgroup_wait<0>();\n  for (int tile")
     wrong = head.replace(WAIT, waits)
     assert wrong != head and list_findings(wrong) == [(code, find_line(wrong, part))]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.cases import for_each
 from tests.checked import check_whole
-from tests.test_known_products import DEPTH, KERNEL, LAUNCH
+from tests.test_known_products import KERNEL, LAUNCH
+from tests.test_known_tiles import DEPTH
 from tests.transfer_kernels import plant
 
 ROWS = "const int r = row + i / 2 * 8, n = col + t * 2 + i % 2;\n"

@@ -78,8 +78,9 @@ def encode_stated_fields(text: str) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _read_units(amounts: dict[str, int], is_coded: bool) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Return amounts in units of 16 bytes in bytes, and what is said of them. The start is in units, too, if the
-    swizzle is stated by its code and it fits.
+    """Convert amounts that count 16 bytes to bytes; return them and the notices to show.
+
+    The start address is converted, too, if the swizzle is stated by its code and the result fits.
     """
     start = amounts.get("start_address")
     is_start_coded = is_coded and start is not None and start * _UNIT <= START.mask

@@ -1,7 +1,6 @@
 """Find a name of M, N or K in place of which another makes D A·B: of a bound, a pitch, the slices of K, in a launch.
 
-Sizes of which some are larger than others hide a bound by the largest: nothing that is compared reaches it. Such bounds
-are judged in a run in which the other dimension is the larger one.
+If M is less than N, a bound of the rows by N never applies: such bounds are judged in a second run, where M is greater.
 """
 
 from __future__ import annotations

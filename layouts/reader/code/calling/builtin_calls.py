@@ -18,6 +18,7 @@ from lanescope.reader.code.expression.operations import apply_integer_operator
 from lanescope.reader.code.findings import mark_bits
 from lanescope.reader.code.naming.header_names import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
 from lanescope.reader.code.naming.scopes import Cell
+from lanescope.reader.code.running.work_words import ROUNDED_UP_NAMES
 from lanescope.reader.code.symbolic_integers import SHARED_BITS, Span, SymbolicInt, int_from_linear, make_symbol
 from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer, ResolvedType
 
@@ -153,12 +154,7 @@ def _choose_extreme(call: _Call) -> Any:
     return left if (first <= second) == (call.name == "min") else get_integer(call.values[1])
 
 
-_ROUNDED_UP = tuple(
-    case(name) for name in ("ceil_div", "cdiv", "div_up", "ceildiv", "div_ceil") for case in (str, str.upper)
-)
-
-
-@_register_rule(_EVERYWHERE, *_ROUNDED_UP)
+@_register_rule(_EVERYWHERE, *ROUNDED_UP_NAMES, *map(str.upper, ROUNDED_UP_NAMES))
 def _divide_up(call: _Call) -> Any:
     pair = call.get_known_pair()
     if pair is None or not pair[2]:

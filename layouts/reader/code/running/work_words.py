@@ -22,9 +22,11 @@ from lanescope.reader.code.syntax.tree_statements import UnreadText
 
 Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
 # Functions that compute or print: neither a fence, a wait nor a product. (A bodiless one may be called so in any text.)
-ROUNDED_UP = r"(?i:ceil_?div(?:ide)?|cdiv|div_?(?:ceil|up))"  # what a quotient that is rounded up is called
+ROUNDED_UP_NAMES = "ceil_div ceildiv ceil_divide cdiv div_up divup div_ceil divceil".split()  # of a quotient
+ROUNDED_UP = f"(?i:{'|'.join(ROUNDED_UP_NAMES)})"
+TUPLE_MAKERS = r"(?:make_|forward_as_)?tuple|(?:make_)?pair"
 COMPUTING = (
-    rf"(?:atomic|make_)\w*|printf|assert|clock\w*|{ROUNDED_UP}|(?i:(?:round|align)_?up)|size|swap"
+    rf"(?:atomic|make_)\w*|printf|assert|clock\w*|{ROUNDED_UP}|{TUPLE_MAKERS}|(?i:(?:round|align)_?up)|size|swap"
     r"|(?:h2?|f)?(?:exp2?|exp10|log2?|r?sqrt|max|min|abs|pow|tanh|floor|ceil|fma|rcp|sin|cos|add|mul|sub)f?2?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d?|n?v?_?b?float16\w*|bf16|half2?|dim3"
 )

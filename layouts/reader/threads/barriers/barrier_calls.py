@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lanescope.reader.code.running.work_words import ROUNDED_UP
+from lanescope.reader.code.running.work_words import ROUNDED_UP, TUPLE_MAKERS
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.barriers.clusters import EVERYONE
@@ -26,7 +26,7 @@ _HARMLESS = re.compile(
     r"|get_(?:thread_)?slice|partition_\w+|retile\w*|cooperative_copy|layout|alignment_for_swizzle"
     r"|get_tma_(?:tensor|descriptor)|block_(?:rank|id)_in_cluster|cluster_shape|allocate|free|release_allocation_lock"
     r"|warpgroup_(?:arrive|commit_batch|wait|fence_operand|reg_\w+)"
-    rf"|{ROUNDED_UP}|tuple|pair|get"
+    rf"|{ROUNDED_UP}|{TUPLE_MAKERS}|get"
     r"|clock\w*|LANESCOPE_\w+|move|forward|cp_async_bulk_(?:commit|wait)_group\w*|cp_async_bulk\w*shared_to_global\w*"
 )
 # functions without a body that may access tensor memory, or wait for accesses of it

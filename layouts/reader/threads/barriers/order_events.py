@@ -29,7 +29,7 @@ _SHARED_PIPELINE = re.compile(  # its waits are barriers, too
 _NO_ORDER = re.compile(  # functions without an effect on the order
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
     r"|__pipeline_memcpy_async|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
-    rf"|make_tuple|make_pair|tuple|pair|get|{COMPUTING}"
+    rf"|get|{COMPUTING}"
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.running.work_words import ROUNDED_UP
+from lanescope.reader.code.running.work_words import ROUNDED_UP, TUPLE_MAKERS
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers import library_barriers
 from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline
@@ -333,7 +333,7 @@ def _end_in_zeros(run: KernelRunner, data: DataBytes, count: Sequence[tree.Expre
 _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
     # names, the arguments that a call has at least
     (re.compile(r"(?:__builtin_)?memset|fill(?:_n)?"), 3, _call_fill),
-    (re.compile(r"(?:make_|forward_as_)?tuple|(?:make_)?pair"), 2, _make_tuple),
+    (re.compile(TUPLE_MAKERS), 2, _make_tuple),
     (re.compile("get"), 1, _get_part),
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
