@@ -37,6 +37,8 @@ def test_a_dot_with_sizes_opens_the_instruction_that_triton_chooses(
     [
         ("tl.dot 128x128x8 fp16", "tl.dot requires K ≥ 16 for this type."),
         ("tl.dot 128x128x64 fp16 sm_70", "No target 'sm_70'."),
+        ("tl.dot 64x64x32 fp16 on GTX 1080", "No target 'GTX 1080' is known."),
+        ("tl.dot 64x64x32 fp16 RTX 9999 4 warps", "No target 'RTX 9999' is known."),
         ("tl.dot a [128, 64] b [32, 128]", "A has 64 columns and B 32 rows."),
     ],
 )

@@ -355,6 +355,10 @@ def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, t
 @for_each(
     ("text", "reason"),
     [
+        (
+            "R24-R27 of lane 3 of HMMA.16816.F32 R24, R4, R12, R24",
+            "Ask for one of them: R24 of lane 3 of HMMA.16816.F32",
+        ),
         ("R24-R27 of HMMA.16816.F32 R24, R4, R12, R24", "R24-R27 of this line of SASS is R0 to R3 of D in every lane."),
         (
             "R5:R12 of HMMA.16816.F32 R24, R4, R12, R24",

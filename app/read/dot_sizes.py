@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import copy_fact
@@ -40,6 +41,11 @@ _BESIDE = frozenset(
     "a an b c d acc m n k x with and of the on in for by is which instruction does what triton choose use tile"
     " tl".split()
 )
+# what a product is compiled for: `on GTX 1080`, `RTX 9999`
+_DEVICE = re.compile(
+    r"\b(?:on|for)\s+(?:an?\s+)?([A-Za-z][\w-]*(?:\s+\d\w*)?)|\b((?:GTX|RTX|TITAN|Tesla|Quadro|GeForce)\b[\s\w]{0,12})",
+    re.I,
+)
 _DEFAULT_TYPE, _DEFAULT_TARGET, _DEFAULT_WARPS = "fp16", "sm_90a", 4
 
 
@@ -67,11 +73,14 @@ def _read_sized(text: str, sizes: tuple[int, int, int], rest: str, arguments: di
     warps = _WARPS.search(rest)
     named = target_meanings.find_targets(_WARPS.sub(" ", rest))
     targets = set(map(_widen_target, named.names))
-    words = re.findall(r"[a-z]\w*", named.rest.lower())
+    words = re.findall(r"[a-z]\w*|\d\w*", named.rest.lower())
+    if not targets and (device := _find_device(named.rest)):
+        why = f"No target '{device}' is known. Give a GPU or a target, such as H100 or sm_90a."
+        return question_readings.build_unknown(text, "No such target", [why])
     types = {_TYPE.get(word, "") for word in words if word in _TYPE or _OTHER_TYPE.fullmatch(word)}
     if len(types) > 1 or len(targets) > 1 or "" in types:
         return None
-    unused = [word for word in words if not (word in _TYPE or word in _BESIDE)]
+    unused = _list_unused(words)
     kind, target = next(iter(types), _DEFAULT_TYPE), next(iter(targets), _DEFAULT_TARGET)
     count = int(warps[1] or warps[2]) if warps else _DEFAULT_WARPS
     given = ((types, kind), (targets, target), (warps, f"{count} warps"))
@@ -80,6 +89,17 @@ def _read_sized(text: str, sizes: tuple[int, int, int], rest: str, arguments: di
     notices += [f"Not used: {join_words([*unused, *arguments])}."] if unused or arguments else []
     acc = RESULTS.get(kind, ("fp32",))[0]
     return _read_choice(text, TritonDot(*sizes, kind, kind, target, acc, count, precision=precision), notices)
+
+
+def _list_unused(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in _TYPE and word not in _BESIDE]
+
+
+def _find_device(text: str) -> str:
+    """Return what a text says that a product is compiled for, "" if that is nothing but a type."""
+    found = _DEVICE.search(text)
+    name = (found[1] or found[2]).strip() if found is not None else ""
+    return "" if name.lower().split(" ")[0] in {*_TYPE, *_BESIDE} else name
 
 
 def _read_choice(text: str, dot: TritonDot, notices: list[str]) -> Reading:

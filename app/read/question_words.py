@@ -123,7 +123,7 @@ def _rewrite_registers(text: str) -> str:
     if is_place and not line["a"] and _A.search(around):
         raise LayoutError("bad_find", "This line of SASS reads A by gdesc: no register holds it.", "", "text")
     if span := _RANGE.search(before) or _RANGE.search(after):
-        raise _make_range_error(span, line)
+        raise _make_range_error(span, line, around)
     asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
     if not asked:
         held = "" if line["a"] or _OPERAND.search(around) else "D of "  # A comes through a descriptor
@@ -134,11 +134,14 @@ def _rewrite_registers(text: str) -> str:
     return f"{_REGISTER.sub(place, before)}{line['opcode']}{_REGISTER.sub(place, after)}"
 
 
-def _make_range_error(span: re.Match[str], line: re.Match[str]) -> LayoutError:
-    """Return the error for registers from one to another: which of an operand they are, and how to ask for one."""
+def _make_range_error(span: re.Match[str], line: re.Match[str], around: str) -> LayoutError:
+    """Return the error for registers from one to another: which of an operand they are, and how to ask for one. around:
+    the question, which may name the lane.
+    """
+    lane = re.search(r"\b(?:lane|thread) \d+\b", around)
     first, last = (_name_register(int(number), line).partition(" of ") for number in span.groups())
     said = f"{first[0]} to {last[0]} of {last[2]}" if first[2] == last[2] else f"{''.join(first)} to {''.join(last)}"
-    hint = f"Ask for one of them: R{span[1]} of lane 20 of {line[0].strip()}."
+    hint = f"Ask for one of them: R{span[1]} of {lane[0] if lane else 'lane 20'} of {line[0].strip()}."
     return LayoutError("bad_find", f"{span[0]} of this line of SASS is {said} in every lane.", hint, "text")
 
 
