@@ -28,13 +28,13 @@ def build_input_schema(row: AgentTool) -> Json:
 
 def _build_schema(question: type) -> Json:
     schema = build_model(question).model_json_schema()
-    made: Json = _shorten(schema)
-    _describe(made, options_of(question))
-    for definition in made.get("$defs", {}).values():
+    shortened: Json = _shorten(schema)
+    _describe(shortened, options_of(question))
+    for definition in shortened.get("$defs", {}).values():
         definition.pop("examples", None)
-    _describe_parts(made, question)
-    made.pop("description", None)
-    return made
+    _describe_parts(shortened, question)
+    shortened.pop("description", None)
+    return shortened
 
 
 def _describe(schema: Json, fields: Fields) -> None:

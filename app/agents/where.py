@@ -286,12 +286,12 @@ def _find_in_tv(text: str, question: TvBody) -> Located:
 
 
 def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
-    made, example = question.tiled_mma, "C[5][9], C thread 37, or C thread 37 value 2"
-    made.require_registers("tiled_mma")
+    tiled_mma, example = question.tiled_mma, "C[5][9], C thread 37, or C thread 37 value 2"
+    tiled_mma.require_registers("tiled_mma")
     match = re.match(r"\s*([abcd])(?:\s+of)?(?=[\s\[(])", text, re.IGNORECASE)
     if not match:
         raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
-    operand = made.operand(match[1])
+    operand = tiled_mma.operand(match[1])
     title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}"
     if operand.shared:
         raise LayoutError("bad_find", f"{title}, is in shared memory.", "A descriptor reads it.", "place")

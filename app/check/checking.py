@@ -64,16 +64,16 @@ def join_sources(
     files; "" for that of -D __CUDA_ARCH__, or of the command of each.
     """
     sources = [finder.read_file(path) for path in paths]
-    made = SourceSet([], {source.name: source.text for source in sources})
+    source_set = SourceSet([], {source.name: source.text for source in sources})
     for source in sources:
         joined = _join_readable(source, sources, finder)
-        made.texts.update({piece.name: piece.file_text for piece in joined.pieces})
+        source_set.texts.update({piece.name: piece.file_text for piece in joined.pieces})
         command = finder.find_of(source)
         file_target = target or find_target(defines) or command.target
         macros = {**dict(command.macros), **defines}
         macros = {name: value for name, value in macros.items() if not file_target or name != ARCHITECTURE}
-        made.jobs.append(CheckJob(joined, make_choices(macros), seconds, folder, file_target))
-    return made
+        source_set.jobs.append(CheckJob(joined, make_choices(macros), seconds, folder, file_target))
+    return source_set
 
 
 def _join_readable(source: SourceText, sources: Sequence[SourceText], finder: HeaderFinder) -> SourceText:

@@ -196,10 +196,10 @@ class SourceText:
 
     def has_alone(self, span: tuple[int, int]) -> bool:
         """Return whether characters are in one piece, which no other one repeats, so that they can be edited."""
-        around = [piece for piece in self.pieces if piece.start <= span[0] and span[1] <= piece.end]
-        if not self.written or not around:
+        enclosing = [piece for piece in self.pieces if piece.start <= span[0] and span[1] <= piece.end]
+        if not self.written or not enclosing:
             return not self.written
-        return sum((one.name, one.first) == (around[0].name, around[0].first) for one in self.pieces) == 1
+        return sum((one.name, one.first) == (enclosing[0].name, enclosing[0].first) for one in self.pieces) == 1
 
     def locate(self, span: tuple[int, int]) -> SourceSpan:
         """Return the place of characters of the text, in the file that contains the first of them."""

@@ -85,9 +85,9 @@ class HeaderFinder:
         """
         beside = posixpath.dirname(name)
         if beside not in self._around:
-            around = [(path := Path(beside).resolve()), *path.parents]
-            outermost = next((path for path in around if (path / ".git").exists()), Path.cwd())
-            depth = around.index(outermost) + 1 if outermost in around else 0
+            parents = [(path := Path(beside).resolve()), *path.parents]
+            outermost = next((path for path in parents if (path / ".git").exists()), Path.cwd())
+            depth = parents.index(outermost) + 1 if outermost in parents else 0
             folders = [posixpath.normpath(posixpath.join(beside, *[".."] * up)) for up in range(depth)]
             self._around[beside] = tuple(
                 path for folder in folders for path in (folder, posixpath.join(folder, "include"))

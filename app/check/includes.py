@@ -91,8 +91,10 @@ def find_included(name: str, source: SourceText, sources: Sequence[SourceText]) 
     if exact := [candidate for candidate in readable if candidate.name == beside]:
         return exact[0]
     ending = [candidate for candidate in readable if candidate.name == plain or candidate.name.endswith(f"/{plain}")]
-    around = [candidate for candidate in ending if source.name.startswith(candidate.name.removesuffix(plain))]
-    nearest = [candidate for candidate in around if len(candidate.name) == max(len(other.name) for other in around)]
+    enclosing = [candidate for candidate in ending if source.name.startswith(candidate.name.removesuffix(plain))]
+    nearest = [
+        candidate for candidate in enclosing if len(candidate.name) == max(len(other.name) for other in enclosing)
+    ]
     return nearest[0] if nearest else ending[0] if len(ending) == 1 else None
 
 

@@ -83,18 +83,18 @@ class Comparison:
     @property
     def details(self) -> str:
         """Return what differs, in sentences."""
-        told = []
+        sentences = []
         if self.same:
-            told.append("Every element is in the same lane and value.")
+            sentences.append("Every element is in the same lane and value.")
         elif self.other_lane + self.other_value:
-            told.append(
+            sentences.append(
                 f"Of {self.total} elements {self.other_lane} are in another lane and {self.other_value} in another"
                 " value of the same lane."
             )
         if self.copies.left != self.copies.right:
             left, right = (_format_times(count) for count in (self.copies.left, self.copies.right))
-            told.append(f"On the left each element is held {left}, on the right {right}.")
-        return " ".join(told)
+            sentences.append(f"On the left each element is held {left}, on the right {right}.")
+        return " ".join(sentences)
 
 
 def _format_times(count: int) -> str:

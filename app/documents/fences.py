@@ -82,12 +82,12 @@ def _find_code_indent(lines: list[str], at: int) -> int | None:
     if indent < needed or (at and lines[at - 1].strip()):
         return None
     for line in reversed(lines[:at]):
-        if line.strip() and (around := _measure_indent(line)) < indent:
+        if line.strip() and (outer := _measure_indent(line)) < indent:
             if _CONTAINER.match(line):
-                needed = around + 2 * _CODE_INDENT
-            if needed > _CODE_INDENT or around < _CODE_INDENT:
+                needed = outer + 2 * _CODE_INDENT
+            if needed > _CODE_INDENT or outer < _CODE_INDENT:
                 break
-            indent = around
+            indent = outer
     return needed if _measure_indent(lines[at]) >= needed else None
 
 

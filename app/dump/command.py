@@ -27,13 +27,13 @@ def run_verify(
     """Print the values that are read; exit status 1 if elements are wrong, 2 if some are outside the dump."""
     question = read_question(DumpQuestion, words)
     tile = read_bytes(expected, "expected", MOST_TILE) if expected else None
-    made = forms.examine_dump(question, read_bytes(file, "dump", MOST_FILE), tile)
-    answer = forms.build_answer(made, question.instruction.ptx)
+    examined = forms.examine_dump(question, read_bytes(file, "dump", MOST_FILE), tile)
+    answer = forms.build_answer(examined, question.instruction.ptx)
     if as_json:
         print_json(answer)
     else:
-        print(f"{answer.verdict}: {summary(made)}")
-        _print_answer(answer, made.inside.tolist())
+        print(f"{answer.verdict}: {summary(examined)}")
+        _print_answer(answer, examined.inside.tolist())
     if answer.verdict == "mismatch":
         raise typer.Exit(1)
     if answer.outside:

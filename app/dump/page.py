@@ -97,14 +97,14 @@ def _build_form(fields: Mapping[str, str], error: LayoutError | None) -> dict[st
 
 def _build_context(fields: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
     question = read_question(DumpQuestion, nest_fields(ASKED, {name: fields[name] for name in ASKED}))
-    made = forms.examine_dump(question, sent["dump"], sent.get("expected"))
-    answer = forms.build_answer(made, question.instruction.ptx)
+    examined = forms.examine_dump(question, sent["dump"], sent.get("expected"))
+    answer = forms.build_answer(examined, question.instruction.ptx)
     fixes = {found.fix.descriptor for layout in answer.layouts for found in layout.diagnoses[:1] if found.fix}
     return {
         "answer": answer,
-        "verdict_said": summary(made),
-        "picture": draw.draw_operand(made),
-        "memory": draw.draw_memory(made),
+        "verdict_said": summary(examined),
+        "picture": draw.draw_operand(examined),
+        "memory": draw.draw_memory(examined),
         "hatches": render_hatches(),
         "title_of": causes.get_cause_title,
         "fixes": sorted(fixes),

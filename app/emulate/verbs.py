@@ -61,9 +61,9 @@ def emulate(
         return
     _check_usage(launch, name)
     folder, launch_table = read_launch(Path(launch))
-    made = parse_launch(launch_table)
+    table = parse_launch(launch_table)
     module = parse_module(read_text(Path(file), "file"))
-    kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
+    kernel = prepare_kernel(module, table, load_buffers(table, folder, {}))
     expected = printing.read_expected(compare or [])
     options: dict[str, Any] = {"compare": expected, "blocks": parse_blocks(blocks), "most_steps": steps}
     noted: dict[str, Any] = {"events": bool(trace), "capture": Path(file).name if capture else ""}

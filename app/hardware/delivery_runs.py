@@ -94,14 +94,14 @@ def generate_cases(target: str = "sm_90a", count: int = RANDOM) -> Iterator[Deli
     for name, request in NAMED.items():
         if fp8 or request.stored != "f32":
             yield make_case(f"named: {name}", answer_request(request), rng)
-    made = 0
+    generated = 0
     for request in generate_requests(rng):
-        if made == count:
+        if generated == count:
             return
         try:
             found = answer_request(request)
         except LayoutError:
             continue  # a storage that does not hold the operand
         if found.found:
-            made += 1
+            generated += 1
             yield make_case(f"random: {request.source}", found, rng)

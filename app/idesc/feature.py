@@ -54,8 +54,8 @@ def run_encode(
                 "bad_usage", f"'{shorten_value(item)}' is not a field.", "Write name=value, e.g. sparse=1.", "field"
             )
         words[name.strip()] = value.strip()
-    made = ENCODE.ask(words)[1]
-    print_json(made) if as_json else print(made.word)
+    answer = ENCODE.ask(words)[1]
+    print_json(answer) if as_json else print(answer.word)
 
 
 def format_mask(question: MaskQuestion, answer: ZeroColumns) -> Iterator[str]:

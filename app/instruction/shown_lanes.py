@@ -62,12 +62,12 @@ def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state:
         shown.append((lane, element))
     shown = shown or [(lanes.find_selected_lane(instruction, figure, page_state), None)]
     grids = lanes.build_panel_grids(instruction, figure)
-    made = []
+    result = []
     for lane, element in shown:
         rows = [lanes.build_lane_registers(grid, name, lane) for name, grid in grids.items()]
         rows += [lanes.build_supplied_register(value, lane) for value in supplies.values()]
         supply = supplies.get(element[0]) if element else None
-        made.append(
+        result.append(
             ShownLane(
                 holder=wording.format_holder(instruction, lane),
                 pinned=bool(pins),
@@ -77,4 +77,4 @@ def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state:
                 else lanes.describe_element(figure, element),
             )
         )
-    return made
+    return result

@@ -128,15 +128,15 @@ class SupplyMatrix:
 def build_supplies(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> dict[str, SupplyMatrix]:
     """Build the matrices that an instruction has, under the chosen selector, byte-ids and thread-ids."""
     grids = {panel.name: panel.grid for panel in figure.panels if panel.grid}
-    made = []
+    supplies = []
     a = grids.get("a")
     if a is not None and a.operand.sparsity:
-        made.append(_build_metadata(a, page_state.selector))
+        supplies.append(_build_metadata(a, page_state.selector))
     for name, scale in FACTORS.items():
         grid = grids.get(name[-1])
         if scale in instruction.scales and grid is not None:
-            made.append(_build_factors(instruction, name, grid, page_state))
-    return {supply.name: supply for supply in made}
+            supplies.append(_build_factors(instruction, name, grid, page_state))
+    return {supply.name: supply for supply in supplies}
 
 
 def _build_metadata(grid: OperandGrid, selector: int) -> SupplyMatrix:

@@ -36,5 +36,5 @@ def kernel(
     """Return a whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy
     script. `options` lists the options of A, B and D, or of the data of a load or store, including the defaults.
     """
-    made = programs.plan_program(lookup.find(ptx), {"a": a, "b": b, "d": d, "data": data})
-    return encode_json_body(programs.build_program(made))
+    plan = programs.plan_program(lookup.find(ptx), {"a": a, "b": b, "d": d, "data": data})
+    return encode_json_body(programs.build_program(plan))

@@ -134,8 +134,8 @@ def split_options(query: Mapping[str, str]) -> tuple[dict[str, str], list[Layout
             out |= {f"{side}.{name}": text for name, text in named.items()}
         except LayoutError as error:
             refused.append(error)
-    own = {name: text.strip() for name, text in query.items() if name.partition(".")[0] in SIDES}
-    return out | {name: text for name, text in own.items() if "." in name and text}, refused
+    side_options = {name: text.strip() for name, text in query.items() if name.partition(".")[0] in SIDES}
+    return out | {name: text for name, text in side_options.items() if "." in name and text}, refused
 
 
 def find_option(typed: Mapping[str, str], error: LayoutError) -> str:

@@ -50,16 +50,16 @@ def kernel_page(request: Request, rest: str) -> Response:
     instruction = lookup.find(stem)
     query = dict(request.query_params)
     if form:
-        made = programs.plan_program(instruction, programs.parse_options(query))
+        plan = programs.plan_program(instruction, programs.parse_options(query))
         if form == "json":
-            return encode_json_body(programs.build_program(made))
+            return encode_json_body(programs.build_program(plan))
         return CachedBody(
-            programs.write_program(made, form).encode(),
+            programs.write_program(plan, form).encode(),
             f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8",
         )
-    made, error, typed = plan_without_wrong(instruction, query)
+    plan, error, typed = plan_without_wrong(instruction, query)
     if error is None and any("." in name for name in query):  # redirect a form to the shorter address
-        return RedirectResponse(programs.link_program(instruction, programs.format_options(made)), 303)
+        return RedirectResponse(programs.link_program(instruction, programs.format_options(plan)), 303)
     return render_page(
-        request, "kernel/page.html", build_context(made, typed, error), get_status(error) if error else 200
+        request, "kernel/page.html", build_context(plan, typed, error), get_status(error) if error else 200
     )

@@ -34,11 +34,11 @@ def kernel(
     from lanescope.app.kernel import facts as programs
     from lanescope.errors import LayoutError
 
-    made = programs.plan_program(find(ptx), {"a": a, "b": b, "d": d, "data": data})
+    plan = programs.plan_program(find(ptx), {"a": a, "b": b, "d": d, "data": data})
     if as_json:
-        return print_json(programs.build_program(made))
+        return print_json(programs.build_program(plan))
     form = "cu" if output == "-" else output.rpartition(".")[2].lower()
     if form not in programs.FORMS:
         allowed = ", ".join("." + name for name in programs.FORMS)
         raise LayoutError("bad_usage", f"'{output}' is not a known output format.", f"End it in {allowed}.", "output")
-    write_output(programs.write_program(made, form).encode(), output)
+    write_output(programs.write_program(plan, form).encode(), output)

@@ -51,11 +51,11 @@ def _list_alternatives(step: AlgebraStep) -> list[tuple[str, str]]:
 
 
 def _build_step(step: AlgebraStep) -> dict[str, Any]:
-    made = step.result
+    result = step.result
     return {
         "step": step,
-        "result": format_value(made) if step.error is None else "",
-        "facts": build_cute_layout(made),
+        "result": format_value(result) if step.error is None else "",
+        "facts": build_cute_layout(result),
         "pictures": draw_step(step),
         "parts": [(part.text, format_value(part.result), part.says) for part in step.parts],
         "alone": link_expression(step.text) if step.op not in ("layout", "index") else "",
@@ -89,19 +89,19 @@ def draw_step(step: AlgebraStep) -> list[SheetPicture]:
 
 def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
     """Return the first operand with the elements of the result, and the result; a fill per tile or copy."""
-    a, made = step.operands[0] if step.operands else None, step.result
+    a, result = step.operands[0] if step.operands else None, step.result
     if step.op == "create_tma_multicast_mask" and isinstance(a, CuteLayout):
         wide = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
         return [_build_index_sheet(algebra.concatenate(*wide), _number_tiles(step), f"CTAs of {a}")]
-    if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(made, CuteLayout):
-        return _build_target_sheet(a, made)
+    if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(result, CuteLayout):
+        return _build_target_sheet(a, result)
     out = []
     group = _number_tiles(step)
     if isinstance(a, CuteLayout) and step.op not in ("layout", *_PRODUCTS) and 0 < a.size <= MOST_CELLS:
         out.append(_build_index_sheet(a, group, str(a)))
-    if isinstance(made, CuteLayout) and 0 < made.size <= MOST_CELLS:
-        groups = dict.fromkeys(made.list_indices().tolist(), 0) if step.op == "slice" else group
-        out.append(_build_index_sheet(made, groups, str(made)))
+    if isinstance(result, CuteLayout) and 0 < result.size <= MOST_CELLS:
+        groups = dict.fromkeys(result.list_indices().tolist(), 0) if step.op == "slice" else group
+        out.append(_build_index_sheet(result, groups, str(result)))
     return out
 
 
@@ -111,27 +111,27 @@ _DIVIDES = {f"{word}_divide" for word in ("logical", "zipped", "tiled", "flat")}
 
 def _number_tiles(step: AlgebraStep) -> dict[int, int]:
     """Return the tile or copy of each index: the second mode of a divide or product."""
-    made = step.result
+    result = step.result
     if step.op == "create_tma_multicast_mask":
-        return {rank: 0 for rank in range(16) if int(made) >> rank & 1}
-    if not isinstance(made, CuteLayout):
-        return {int(made): 0} if step.op == "index" else {}
+        return {rank: 0 for rank in range(16) if int(result) >> rank & 1}
+    if not isinstance(result, CuteLayout):
+        return {int(result): 0} if step.op == "index" else {}
     if step.op not in ("composition", "slice", *_DIVIDES, *_PRODUCTS):
         return {}
-    tiled = made
+    tiled = result
     try:
         if step.op in _DIVIDES:
             tiled = algebra.zipped_divide(*step.operands)
         elif step.op in _PRODUCTS:
             tiled = _split_modes(*step.operands)
     except LayoutError:
-        tiled = made
+        tiled = result
     if tiled.size > MOST_CELLS:
         return {}
     index = tiled.list_indices()
     if step.op == "slice":
         start = algebra.slice_and_offset(*step.operands)[1]
-        return dict.fromkeys((made.list_indices() + start).tolist(), 0)
+        return dict.fromkeys((result.list_indices() + start).tolist(), 0)
     first = tiled.modes[0].size if tiled.rank > 1 else max(1, tiled.size)
     return {int(at): number // first for number, at in reversed(list(enumerate(index.tolist())))}
 

@@ -104,11 +104,11 @@ def build_cute(question: CuteQuestion) -> CuteFacts:
     """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices; each step with
     its result. An inadmissible step is refused with CuTe's condition and legal alternatives.
     """
-    made = evaluate_expression(question)
-    for step in made:
+    evaluated = evaluate_expression(question)
+    for step in evaluated:
         if step.error:
             raise step.error.move_to_field("expression")
-    steps = [_build_step(step) for step in made]
+    steps = [_build_step(step) for step in evaluated]
     return CuteFacts(expression=question.expression, result=steps[-1].result, layout=steps[-1].layout, steps=steps)
 
 

@@ -84,28 +84,28 @@ class SheetPicture:
 
 def draw_sheet(sheet: TileSheet, title: str, room: float) -> SheetPicture:
     """Return the picture of a table of indices, its columns within the given width in pixels."""
-    made = draw_cells(sheet, sheet.grouped, title, room=room)
-    fills = list_fill_variables(made.legend[-1].of if made.legend else 1)
-    panel = made.panel
+    picture = draw_cells(sheet, sheet.grouped, title, room=room)
+    fills = list_fill_variables(picture.legend[-1].of if picture.legend else 1)
+    panel = picture.panel
     assert sheet.place is not None
     data: dict[str, Any] = {
         "x": panel.x,
         "y": panel.y,
         "w": panel.cell_width,
         "h": panel.cell_height,
-        "rows": made.rows,
-        "cols": made.cols,
+        "rows": picture.rows,
+        "cols": picture.cols,
         "folded": bool(sheet.row_names),
-        "place": np.ascontiguousarray(sheet.place[: made.rows, : made.cols].astype(np.int32)).reshape(-1),
+        "place": np.ascontiguousarray(sheet.place[: picture.rows, : picture.cols].astype(np.int32)).reshape(-1),
     }
     parts: list[str] = []
-    for name, some, whole in (("Rows", made.rows, sheet.rows), ("columns", made.cols, sheet.cols)):
+    for name, some, whole in (("Rows", picture.rows, sheet.rows), ("columns", picture.cols, sheet.cols)):
         if some < whole or parts:
             parts.append(f"{name} 0–{some - 1} of {whole}")
     return SheetPicture(
         title=title,
-        svg=made.svg,
-        legend=[(f"var({fills[one.category % len(fills)]})", one.text) for one in made.legend],
+        svg=picture.svg,
+        legend=[(f"var({fills[one.category % len(fills)]})", one.text) for one in picture.legend],
         coloured=WORDS[sheet.grouped],
         data=encode_json(data).decode(),
         rows=f"{', '.join(parts)} are drawn." if parts else "",
@@ -119,9 +119,9 @@ def find_default_colour(sheet: TileSheet) -> str:
     return "warp" if int(sheet.thread.max()) >= sheet.lanes else "value"
 
 
-def select_colour(sheet: TileSheet, asked: str) -> str:
+def select_colour(sheet: TileSheet, requested: str) -> str:
     """Return the requested colouring, or the sheet's default. LayoutError lists the allowed ones."""
-    return parse_choice(asked or find_default_colour(sheet), "colour", tuple(sheet.colours))
+    return parse_choice(requested or find_default_colour(sheet), "colour", tuple(sheet.colours))
 
 
 def find_moves(conversion: Conversion, sheet: TileSheet) -> tuple[Mask, Mask]:

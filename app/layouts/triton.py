@@ -130,8 +130,8 @@ def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, st
 
 def link_form(query: Mapping[str, str]) -> str:
     """Link to the page of a form; "" if even compressed it does not fit in an address."""
-    made = _link_page({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
-    return made if len(made) <= LONGEST_ADDRESS else ""
+    link = _link_page({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
+    return link if len(link) <= LONGEST_ADDRESS else ""
 
 
 def _link_page(fields: Mapping[str, str], change: Mapping[str, str]) -> str:
@@ -229,11 +229,11 @@ class _ConversionTitles(dict[tuple[TensorType, TensorType], str]):
     def __missing__(self, sides: tuple[TensorType, TensorType]) -> str:
         try:
             have, want = (triton_layout(side.layout, list(side.shape), side.bits) for side in sides)
-            said = WAYS[convert_layout(have, want, costs=False).way][0]
+            way = WAYS[convert_layout(have, want, costs=False).way][0]
         except LayoutError as error:
-            said = error.message
-        self[sides] = said
-        return said
+            way = error.message
+        self[sides] = way
+        return way
 
 
 # one layout -----------------------------------------------------------------------------------------------------------

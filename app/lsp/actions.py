@@ -46,10 +46,12 @@ def _group_edits(edits: Iterable[SourceEdit], texts: Mapping[str, PlacedText]) -
     grouped: dict[str, dict[SourceEdit, types.TextEdit]] = {}
     for edit in edits:
         placed = texts[edit.place.file]
-        made = types.TextEdit(range=placed.locate_span(edit.place), new_text=edit.text.replace("\n", placed.line_end))
-        if made not in grouped.setdefault(edit.place.file, {}).values():
-            grouped[edit.place.file][edit] = made
-    return {name: list(made.values()) for name, made in grouped.items()}
+        text_edit = types.TextEdit(
+            range=placed.locate_span(edit.place), new_text=edit.text.replace("\n", placed.line_end)
+        )
+        if text_edit not in grouped.setdefault(edit.place.file, {}).values():
+            grouped[edit.place.file][edit] = text_edit
+    return {name: list(placed_edits.values()) for name, placed_edits in grouped.items()}
 
 
 def _name_repair(finding: CheckFinding, texts: Mapping[str, PlacedText]) -> str:
@@ -74,14 +76,14 @@ def _make_action(title: str, problem: Problem, edit: types.WorkspaceEdit, prefer
 
 def _make_edit(edits: Mapping[str, list[types.TextEdit]], store: DocumentStore, versioned: bool) -> types.WorkspaceEdit:
     if not versioned:
-        return types.WorkspaceEdit(changes={store.link(name): made for name, made in edits.items()})
+        return types.WorkspaceEdit(changes={store.link(name): text_edits for name, text_edits in edits.items()})
     documents = []
-    for name, made in edits.items():
+    for name, text_edits in edits.items():
         document = store.documents.get(name)
         identifier = types.OptionalVersionedTextDocumentIdentifier(
             uri=store.link(name), version=document.version if document is not None else None
         )
-        documents.append(types.TextDocumentEdit(text_document=identifier, edits=list(made)))
+        documents.append(types.TextDocumentEdit(text_document=identifier, edits=list(text_edits)))
     return types.WorkspaceEdit(document_changes=documents)
 
 

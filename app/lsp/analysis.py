@@ -76,14 +76,14 @@ def analyse_document(
     )
     (job,) = sources.jobs
     with end_when(over):
-        made = _find_objects(job)  # first: the check finds the code evaluated then
+        found = _find_objects(job)  # first: the check finds the code evaluated then
         report = merge_reports([checking.run_job(job)])
     report = suppress.select_codes(suppress.apply_comments(report, sources.texts), select, ignore)
     if settings.baseline:
         report = _apply_baseline(report, settings.baseline, root)
     unread = any(UNREAD in source.gaps for source in report.sources)
-    located = [(job.source.locate(builder.span), builder) for builder in made.builders]
-    located_maps = [(job.source.locate(tensor_map.span), tensor_map) for tensor_map in made.maps]
+    located = [(job.source.locate(builder.span), builder) for builder in found.builders]
+    located_maps = [(job.source.locate(tensor_map.span), tensor_map) for tensor_map in found.maps]
     encoding = document.placed.encoding
     return Analysis(
         name=document.name,

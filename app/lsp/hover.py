@@ -46,8 +46,8 @@ def describe_place(
             for phrase in list_phrases(placed.text, offset, language):
                 if phrase.kind == "around" and not looked and analysis is not None:
                     looked = True
-                    if (made := _describe_object(analysis, placed, position, style)) is not None:
-                        return made
+                    if (described := _describe_object(analysis, placed, position, style)) is not None:
+                        return described
                 if card := _make_phrase_card(phrase, placed.text, style):
                     return _make_hover(card, types.Range(*map(placed.locate_offset, phrase.span)))
     except OverdueError:
@@ -86,12 +86,16 @@ def _describe_object(
         found.append((placed.locate_span(place), make_builder_meaning(builder)))
     for place, tensor_map in analysis.maps:
         found.append((placed.locate_span(place), make_map_meaning(tensor_map)))
-    around = [item for item in found if item[0].start <= position <= item[0].end]
-    if not around:
+    enclosing = [item for item in found if item[0].start <= position <= item[0].end]
+    if not enclosing:
         return None
-    inner = min((item[0] for item in around), key=lambda item: (item.end.line - item.start.line, -item.start.character))
+    inner = min(
+        (item[0] for item in enclosing), key=lambda item: (item.end.line - item.start.line, -item.start.character)
+    )
     text = placed.text[placed.find_offset(inner.start) : placed.find_offset(inner.end)]
-    cards = dict.fromkeys(write_card(meaning, text, style, placed.plain) for where, meaning in around if where == inner)
+    cards = dict.fromkeys(
+        write_card(meaning, text, style, placed.plain) for where, meaning in enclosing if where == inner
+    )
     return _make_hover("\n\n---\n\n".join(cards), inner)
 
 

@@ -45,10 +45,10 @@ def draw_bits(descriptor: Descriptor) -> str:
 
 def format_meaning(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
     """Return (caption, lines) of a meaning's picture; ("", "") if the text does not determine one."""
-    made = find_tiles(kind, facts)
-    if made.tiles:
-        tile = made.tiles[0]
-        return made.note or f"{tile.title}: thread:value", _format_tile(tile)
+    found = find_tiles(kind, facts)
+    if found.tiles:
+        tile = found.tiles[0]
+        return found.note or f"{tile.title}: thread:value", _format_tile(tile)
     if kind == "layout" and (table := _try_offsets(facts.get("cute"))) is not None:
         return f"Offset of (row, column), in {table.unit}", _format_cells(
             [[str(number) for number in row[:COLS]] for row in table.index[:ROWS]]

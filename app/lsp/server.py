@@ -95,9 +95,9 @@ class LanescopeServer(LanguageServer):
         uris = [*self.workspace.folders, *([self.workspace.root_uri] if self.workspace.root_uri else [])]
         roots = [Path(path) for path in map(to_fs_path, uris) if path]
         path = Path(document.name)
-        around = [root for root in roots if path.is_relative_to(root)]
-        if around:
-            return max(around, key=lambda root: len(root.parts))
+        enclosing = [root for root in roots if path.is_relative_to(root)]
+        if enclosing:
+            return max(enclosing, key=lambda root: len(root.parts))
         return path.parent if document.uri.startswith("file:") or not roots else roots[0]
 
     def read_settings(self, document: OpenDocument) -> tuple[CheckSettings, Path]:
@@ -131,8 +131,8 @@ class LanescopeServer(LanguageServer):
         try:
             settings, root = self.read_settings(document)
             if is_checked(document, root, settings):
-                made = self.workers.submit(lambda: analyse_document(document, opened, settings, root, over.is_set))
-                analysis = await asyncio.wrap_future(made)
+                future = self.workers.submit(lambda: analyse_document(document, opened, settings, root, over.is_set))
+                analysis = await asyncio.wrap_future(future)
         except LayoutError as error:
             self.show_message(f"{error.message} {error.hint}")
         except Exception:

@@ -87,11 +87,11 @@ def list_presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
         read = row.bits in tile.form.element_bits and tile.form.allows_elements(row.bits, row.major, row.tile.mode)
         if not read or row.tile.mode not in tile.form.codes:
             continue
-        made = replace(row.tile, form=tile.form)
-        query = build_tile_query(made)
+        preset_tile = replace(row.tile, form=tile.form)
+        query = build_tile_query(preset_tile)
         plain = {name: value for name, value in query.items() if name != "format"}
         spec = {"kind": "canonical", "swizzle_by": "address", "order": "", **plain}
-        seen = View(row.mn, made.step(), row.bits, row.major, tile.form)
+        seen = View(row.mn, preset_tile.step(), row.bits, row.major, tile.form)
         on = build_tile_query(tile) == query
         href = links.link_smem(query | {name: value for name, value in kept.items() if name in LOOK})
         out.append({"row": row, "href": href, "on": on, "thumb": compute_thumbnail(spec, seen)})

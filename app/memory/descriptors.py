@@ -155,8 +155,8 @@ def read_descriptor(
             "Put the shared-memory address in its place.",
             "descriptor",
         )
-    made = Descriptor(built.word, form).replace(start_address_encoded=form.get_field(START.name).truncate(start))
-    return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
+    descriptor = Descriptor(built.word, form).replace(start_address_encoded=form.get_field(START.name).truncate(start))
+    return descriptor, [*built.notices, f"The start address is '{built.start}'; {descriptor.start_address:#x} is kept."]
 
 
 def decode_word(question: DecodeQuestion) -> Decoded:
@@ -216,5 +216,5 @@ def encode_descriptor(body: Json) -> Encoded:
     check_keys(body, (*(f.amount for f in known), "swizzle", *(name for name in ("format", "target") if name in body)))
     amounts = {f.amount: parse_integer(body[f.amount], f.amount) for f in known if f.amount in body}
     swizzle = parse_choice(body.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
-    made = desc.encode_descriptor(form, amounts, swizzle)
-    return Encoded(descriptor=str(made), fields=build_fields(made))
+    encoded = desc.encode_descriptor(form, amounts, swizzle)
+    return Encoded(descriptor=str(encoded), fields=build_fields(encoded))

@@ -157,11 +157,11 @@ def _build_reading(
         _, seen = parse_view(make_default_view(descriptor.format))
         operand = VIEW["operand"]
     address = desc.reads(make_readable(descriptor), seen)
-    made = make_chunks(address, None, seen, operand.upper())
+    chunks = make_chunks(address, None, seen, operand.upper())
     return {
         "seen": seen,
         "presets": list_offered_presets(PresetRequest(seen, descriptor), _find_page_query(query), spec),
-        **_draw_pictures(made),
+        **_draw_pictures(chunks),
         "ways": desc.count_bank_ways(address, seen),
         "beyond": [
             *find_uncertain_reads(make_readable(descriptor), seen),
@@ -184,10 +184,10 @@ def list_offered_presets(
         if adapted is None:
             continue
         try:
-            made = preset.make(adapted)
+            query_preset = preset.make(adapted)
         except LayoutError:  # this mode has no tile for these elements
             continue
-        to = query | {"slice_mn": "0", "slice_k": str(find_first_k_step(made, adapted))}
+        to = query | {"slice_mn": "0", "slice_k": str(find_first_k_step(query_preset, adapted))}
         if not adapted.seen.form.by_idesc:  # the instruction descriptor gives the major
             to["major"] = adapted.seen.major
         out.append(
@@ -196,10 +196,12 @@ def list_offered_presets(
                 "on": preset is current,
                 "href": "?"
                 + replace_storage(
-                    {k: v for k, v in to.items() if v != VIEW.get(k)} | {"assumed": _format_assumed(made, to)}, made
+                    {k: v for k, v in to.items() if v != VIEW.get(k)} | {"assumed": _format_assumed(query_preset, to)},
+                    query_preset,
                 ),
                 "thumb": compute_thumbnail(
-                    {**made, **({"major": adapted.seen.major} if made["kind"] == "canonical" else {})}, adapted.seen
+                    {**query_preset, **({"major": adapted.seen.major} if query_preset["kind"] == "canonical" else {})},
+                    adapted.seen,
                 ),
             }
         )
@@ -215,33 +217,33 @@ def format_address_code(message: str) -> str:
     return f"const unsigned offset = {found[1]};  // bytes from the tile's first byte" if found else ""
 
 
-def _format_assumed(made: dict[str, str], to: dict[str, str]) -> str:
+def _format_assumed(preset: dict[str, str], to: dict[str, str]) -> str:
     """Return the parameters of a preset's storage that were taken from the word."""
-    names = ["swizzle"] if made.get("swizzle", "none") != "none" else []
+    names = ["swizzle"] if preset.get("swizzle", "none") != "none" else []
     return ",".join([*names, "base", *(["slice_k"] if to["slice_k"] != "0" else [])])
 
 
-def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
+def _draw_pictures(chunks: OperandChunks) -> dict[str, Any]:
     """Return both pictures, and the data with which the script pairs an element and the byte it is
     read from.
     """
-    low, state = find_chunk_states(made)
-    along, down = ("k", "row") if made.seen.major == "K" else ("row", "k")
+    low, state = find_chunk_states(chunks)
+    along, down = ("k", "row") if chunks.seen.major == "K" else ("row", "k")
     pairs = {
-        "operand": made.operand,
+        "operand": chunks.operand,
         "down": down,
         "along": along,
-        "per": made.seen.per,
-        "across": made.across,
+        "per": chunks.seen.per,
+        "across": chunks.across,
         "low": low,
-        "read": (made.read >> 4).ravel(),
+        "read": (chunks.read >> 4).ravel(),
         "lines": len(state),
-        "stored": None if made.stored is None else (made.stored >> 4).ravel(),
-        "right": made.right.ravel(),
+        "stored": None if chunks.stored is None else (chunks.stored >> 4).ravel(),
+        "right": chunks.right.ravel(),
     }
     return {
-        "operand_svg": render_operand(made, f"operand {made.operand}: what is read for each chunk"),
-        "memory": draw_memory(made),
+        "operand_svg": render_operand(chunks, f"operand {chunks.operand}: what is read for each chunk"),
+        "memory": draw_memory(chunks),
         "hatches": render_hatches(),
         "pairs": encode_json(pairs).decode(),
     }
@@ -281,18 +283,18 @@ def _build_judged(
     return _build_verdict(descriptor, judge_request(build_view_request(descriptor, view, spec), taken), query)
 
 
-def _build_verdict(descriptor: Descriptor, made: JudgedRequest, query: dict[str, str]) -> dict[str, Any]:
+def _build_verdict(descriptor: Descriptor, judged: JudgedRequest, query: dict[str, str]) -> dict[str, Any]:
     """Return the verdict, its pictures, and links: the tile's own word, the next K step, a whole product."""
-    result, seen, stored, request = made.result, made.seen, made.stored, made.request
+    result, seen, stored, request = judged.result, judged.seen, judged.stored, judged.request
     assert result is not None and stored is not None
     mn, k = (parse_integer(at, name) for name, at in request["slice"].items())
     next_k = k + seen.k if stored.tile else k
     return {
         "result": result,
-        "judged": made,
+        "judged": judged,
         "cleared": str(Descriptor(descriptor.word & ~descriptor.reserved, descriptor.format)),
         "seen": seen,
-        **_draw_pictures(made.cells),
+        **_draw_pictures(judged.cells),
         "unused": desc.find_unread_fields(make_readable(descriptor).mode, seen),
         "otherwise": [
             replace_storage(_find_page_query(query), found.storage) if found.storage else ""

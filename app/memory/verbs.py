@@ -83,8 +83,8 @@ def descriptor_encode(
         "base_offset": base_offset,
         "swizzle": swizzle,
     } | drop_empty({"format": format, "target": target})
-    made = memory.encode_descriptor(body)
-    print_json(made) if as_json else print(made.descriptor)
+    encoded = memory.encode_descriptor(body)
+    print_json(encoded) if as_json else print(encoded.descriptor)
 
 
 @descriptor_app.command("header")

@@ -139,15 +139,15 @@ def list_assumed_fields(descriptor: Descriptor, query: dict[str, str]) -> tuple[
     if "storage" in names:
         return ("the tile itself",)
     view, spec, _, chosen = parse_page_query(descriptor.format, query)
-    adapted, made = _make_preset(descriptor, view, spec) if chosen and spec["kind"] in KINDS else (None, None)
-    if made is None or adapted is None:
+    adapted, preset = _make_preset(descriptor, view, spec) if chosen and spec["kind"] in KINDS else (None, None)
+    if preset is None or adapted is None:
         return ()
     out = []
-    if "swizzle" in names and spec["swizzle"] == made.get("swizzle", "none") != "none":
-        out.append(f"swizzle {made['swizzle']}")
-    if "base" in names and spec["base"] in (made["base"], str(int(made["base"], 0))):
-        out.append(f"first byte {made['base']}")
-    if "slice_k" in names and (first := find_first_k_step(made, adapted)) and query.get("slice_k") == str(first):
+    if "swizzle" in names and spec["swizzle"] == preset.get("swizzle", "none") != "none":
+        out.append(f"swizzle {preset['swizzle']}")
+    if "base" in names and spec["base"] in (preset["base"], str(int(preset["base"], 0))):
+        out.append(f"first byte {preset['base']}")
+    if "slice_k" in names and (first := find_first_k_step(preset, adapted)) and query.get("slice_k") == str(first):
         out.append(f"the K step at k = {first}")
     return tuple(out)
 
@@ -187,9 +187,9 @@ def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> Judge
     result, seen, word = verify_request(request)
     readable_ = result is not None and result.read.min() >= 0
     read = result.read if result and readable_ else desc.reads(make_readable(word), seen)
-    made = make_chunks(read, result.expected if result else None, seen, request.get("operand", "a").upper())
+    cells = make_chunks(read, result.expected if result else None, seen, request.get("operand", "a").upper())
     stored = storage(request["storage"], seen.bits, seen.major, seen.form) if "storage" in request else None
-    return JudgedRequest(request=request, seen=seen, read=read, cells=made, result=result, stored=stored, taken=taken)
+    return JudgedRequest(request=request, seen=seen, read=read, cells=cells, result=result, stored=stored, taken=taken)
 
 
 def make_readable(descriptor: Descriptor) -> Descriptor:

@@ -27,8 +27,8 @@ def encode_fields(form: DescriptorFormat, amounts: Mapping[str, str]) -> tuple[D
     def encode(kept: Mapping[str, str]) -> Descriptor:
         return memory.parse_descriptor(memory.encode_descriptor({**kept, **form.query}).descriptor, form)
 
-    made, error = answer_without_wrong(encode, {name: text for name, text in amounts.items() if text.strip()})
-    return made or Descriptor(0, form), add_wrong_fields(error, _list_fields(form), amounts)
+    encoded, error = answer_without_wrong(encode, {name: text for name, text in amounts.items() if text.strip()})
+    return encoded or Descriptor(0, form), add_wrong_fields(error, _list_fields(form), amounts)
 
 
 def _list_fields(form: DescriptorFormat) -> dict[str, Field]:

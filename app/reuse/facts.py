@@ -100,8 +100,8 @@ class Reuse:
             case _:
                 advice = f"{self.stay} are in their lane. No order of K avoids the shuffle."
         if self.tiles > 1:
-            made = f"{self.steps} K steps" if self.steps > 1 else "one A"
-            return f"{advice} {self.tiles} tiles of D side by side make {made}."
+            operand = f"{self.steps} K steps" if self.steps > 1 else "one A"
+            return f"{advice} {self.tiles} tiles of D side by side make {operand}."
         return f"{advice} One D makes {self.steps} K steps." if self.steps > 1 else advice
 
     @property

@@ -96,10 +96,10 @@ def _list_own_fields(query: Mapping[str, str]) -> dict[str, Field]:
 
 def _parse_run(query: dict[str, str]) -> dict[str, Any]:
     """Return the run that a form requests; the form has the fields of every kind."""
-    own = runs.FIELDS.get(query.get("kind", ""), ())
+    fields = runs.FIELDS.get(query.get("kind", ""), ())
     require_values(_list_own_fields(query), query)
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
-    wanted = {"kind", "backend", "device", *runs.PLACES, *own}
+    wanted = {"kind", "backend", "device", *runs.PLACES, *fields}
     given = {name: value for name, value in given.items() if name in wanted}
     if "address" in given:
         given["address"] = banks.parse_addresses(given["address"])

@@ -59,8 +59,8 @@ def steps(
     texts = {"a": a, "b": b, "c": c, "d": d, "data_a": data_a, "data_b": data_b}
     options, data = trace.parse_inputs(found, {name: text for name, text in texts.items() if text})
     matrices = {name: _parse_matrix_option(text, name) for name, text in data.items()}
-    asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
-    request = runs.parse_run(asked | ({"data": matrices} if matrices else {}))
+    body = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
+    request = runs.parse_run(body | ({"data": matrices} if matrices else {}))
     device: RunDevice = NumpyDevice() if request["backend"] == "numpy" else CudaDevice(0)
     traced = trace.trace_steps(found, parse_mma_result(runs.execute_run(device, request)), row, col)
     print_json(traced) if as_json else print(render_steps(traced), end="")
@@ -155,13 +155,13 @@ def gpu_run(
     from lanescope.app.runs.facts import parse_answer
     from lanescope.shared.banks import parse_addresses
 
-    own: dict[str, Callable[[], dict[str, Any]]] = {
+    builders: dict[str, Callable[[], dict[str, Any]]] = {
         "mma": lambda: _filled(a=a, b=b, d=d, a_from=a_from) | {"seed": seed},
         "fragment": lambda: _filled(operand=operand),
         "descriptor": lambda: {"descriptor": descriptor, "operand": operand or "a", "major": major},
         "banks": lambda: {"access": what, "address": parse_addresses(address)},
     }
-    options = own[kind]() if kind in own else {}
+    options = builders[kind]() if kind in builders else {}
     about = {} if kind == "banks" else {"instruction": what}
     placed = {"backend": backend, "device": device} | _filled(architecture=architecture, worker=worker)
     request = runs.parse_run({"kind": kind} | placed | about | options)

@@ -59,10 +59,10 @@ async def page_picture(request: Request, rest: str, form: str) -> Response:
     if form not in DRAWN:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(DRAWN)}.", "form")
     page = await fetch_page(request.scope, make_address(rest, query))
-    made = await run_off_loop(_draw_picture, page, form, theme)
-    if isinstance(made, str):
-        made = await run_off_loop(_make_sketch, form, (await fetch_text(request.scope, made, FORMS["svg"])).text)
-    return await get_request_context().work.draw_sketch(made) if isinstance(made, PictureSketch) else made
+    drawn = await run_off_loop(_draw_picture, page, form, theme)
+    if isinstance(drawn, str):
+        drawn = await run_off_loop(_make_sketch, form, (await fetch_text(request.scope, drawn, FORMS["svg"])).text)
+    return await get_request_context().work.draw_sketch(drawn) if isinstance(drawn, PictureSketch) else drawn
 
 
 @router.get("/card/{rest:path}.png")

@@ -40,10 +40,10 @@ def share(
         body = fetch_address(create_app(settings=Settings(seconds=600, cache_bytes=0)), page)
     except RuntimeError as error:
         raise LayoutError("not_found", f"{error}.", "Name a page, as in /banks?row_bytes=128.", "address") from None
-    made = build_share(read_card(body.decode()), page, base)
+    links = build_share(read_card(body.decode()), page, base)
     if as_json:
-        print_json(made)
+        print_json(links)
     else:
-        if getattr(made, text) is None:
+        if getattr(links, text) is None:
             raise LayoutError("no_picture", f"{page} has no picture.", "Share its link or Markdown.", "text")
-        print(getattr(made, text))
+        print(getattr(links, text))

@@ -168,12 +168,12 @@ def make_tile_inputs(i: Instruction, inputs: list[ProductInputs], tile: int, see
     """
     if not tile:
         return inputs[-1]
-    made: list[ProductInputs] = []
+    tile_inputs: list[ProductInputs] = []
     for step, step_inputs in enumerate(inputs):
         other = product_inputs.make_random_inputs(i, seed + step + OTHER_SEED * tile)
-        c = made[-1].compute_expected(i) if made else np.zeros_like(step_inputs.c)
-        made.append(replace(step_inputs, b=other.b, c=c))
-    return made[-1]
+        c = tile_inputs[-1].compute_expected(i) if tile_inputs else np.zeros_like(step_inputs.c)
+        tile_inputs.append(replace(step_inputs, b=other.b, c=c))
+    return tile_inputs[-1]
 
 
 def build_second(match: SecondMatch, tiles: list[tuple[Any, Any]], seed: int) -> SecondProduct:

@@ -65,15 +65,15 @@ def _caption_meeting(first: Instruction, second: Instruction, then: SecondProduc
     return f"{text} {then.total - then.stay} elements need a shuffle; no order of K avoids it."
 
 
-def _caption_register(d: Operand, a: Operand, then: SecondProduct, made: ConvertedOperand, number: int) -> str:
+def _caption_register(d: Operand, a: Operand, then: SecondProduct, converted: ConvertedOperand, number: int) -> str:
     """Return a sentence that names the registers of D from which a register of A is packed, for one lane."""
     mine = [value for value in range(a.values) if a.register_of(value)[0] == number]
     slots = [EXAMPLE_LANE * a.values + value for value in mine]
-    tile = int(made.tile[slots[0]])
-    registers = sorted({d.register_of(int(made.value[slot]))[0] for slot in slots})
+    tile = int(converted.tile[slots[0]])
+    registers = sorted({d.register_of(int(converted.value[slot]))[0] for slot in slots})
     source = f"{name_registers(registers)} of D" + (f" tile {tile}" if then.tiles > 1 else "")
     same_bits = all(
-        d.register_of(int(made.value[slot]))[1] == a.register_of(value)[1]
+        d.register_of(int(converted.value[slot]))[1] == a.register_of(value)[1]
         for slot, value in zip(slots, mine, strict=True)
     )
     if d.element.name == a.element.name and len(registers) == 1 and same_bits:
@@ -83,10 +83,10 @@ def _caption_register(d: Operand, a: Operand, then: SecondProduct, made: Convert
     packed = []
     for slot, value in zip(slots, mine, strict=True):
         low = a.register_of(value)[1]
-        index = int(made.holds[slot])
+        index = int(converted.holds[slot])
         row, col = divmod(index, a.col_count)
         element = format_element("d", row, col % d.col_count)
-        shown = made.numbers[index]
+        shown = converted.numbers[index]
         number_text = "?" if shown != shown else format_number(float(shown))
         packed.append(f"{element} = {number_text} in bits {low + a.container_bits - 1}:{low}")
     return f"{text} Lane {EXAMPLE_LANE}: {', '.join(packed)}."

@@ -145,23 +145,23 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
     """Return the steps of a run of kind mma with the options of a whole product; its inputs are generated again from
     the seed.
     """
-    made = make_plan(i, *(getattr(run.request, side) or {} for side in SIDES))
-    inputs = whole_product.build_inputs(made, run.request.seed, run.request.data)
-    staged = whole_product.stage_inputs(made, inputs)
+    plan = make_plan(i, *(getattr(run.request, side) or {} for side in SIDES))
+    inputs = whole_product.build_inputs(plan, run.request.seed, run.request.data)
+    staged = whole_product.stage_inputs(plan, inputs)
     d = np.asarray(run.measured, float)
     require_inside({"row": (row, d.shape[0]), "col": (col, d.shape[1])})
-    tiled = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
-    element = _build_element(made, inputs, staged, d, row, col)
+    tiled = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
+    element = _build_element(plan, inputs, staged, d, row, col)
     return WgmmaSteps(
         **trace_fields(i, run),
-        options=made.options,
-        steps=made.steps,
-        immediates=made.immediates,
-        memory=_build_memory(made, inputs),
+        options=plan.options,
+        steps=plan.steps,
+        immediates=plan.immediates,
+        memory=_build_memory(plan, inputs),
         shared={side.letter: _build_tile(side) for side in tiled},
-        descriptors={side.letter: [_build_descriptor(side, step) for step in range(made.steps)] for side in tiled},
+        descriptors={side.letter: [_build_descriptor(side, step) for step in range(plan.steps)] for side in tiled},
         metadata=[_format_words(words) for words in inputs.metadata] if i.operands["a"].sparsity else None,
-        registers=_build_registers(made, inputs, d, element.thread),
+        registers=_build_registers(plan, inputs, d, element.thread),
         element=element,
         d=d,
     )

@@ -22,15 +22,17 @@ def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json
     does not fit tensor memory.
     """
     question = read_question(TiledUmmaBody, words)
-    made = question.tiled_mma
-    umma = made if isinstance(made, TiledUmma) else None
+    tiled_mma = question.tiled_mma
+    umma = tiled_mma if isinstance(tiled_mma, TiledUmma) else None
     if as_json:
-        print_json(facts.build_mma(made, question.target))
+        print_json(facts.build_mma(tiled_mma, question.target))
     elif umma and not (at or thread):
         print("\n".join(umma_page.format_tile(umma)))
     else:
-        sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
-        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread, question.target):
+        sides = [tiled_mma.operand(operand)] if operand else [tiled_mma.a, tiled_mma.b, tiled_mma.c]
+        for line in (
+            _format_holders(tiled_mma, sides, at) if at else _format_mma(tiled_mma, sides, thread, question.target)
+        ):
             print(line)
     if umma and umma.faults:
         raise typer.Exit(1)

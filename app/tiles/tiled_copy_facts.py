@@ -161,24 +161,24 @@ def answer_copy(body: Json) -> TiledCopyFacts | TmaCopyFacts:
 
 def build_tma_copy(body: Json) -> TmaCopyFacts:
     """Return the answer of POST /api/v1/tiles/copy for a TMA atom."""
-    made = parse_tma_copy(body)
-    parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
+    copy = parse_tma_copy(body)
+    parts = [np.argwhere((copy.cta == cta) & (copy.number == 0)) for cta in range(copy.multicast)]
     begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
     return copy_fact(
         TmaCopyFacts,
-        made,
-        verdict="mismatch" if made.rules or made.wrong else "match",
-        direction="load" if made.loads else "store",
-        tile=list(made.tile),
-        box=list(made.box),
+        copy,
+        verdict="mismatch" if copy.rules or copy.wrong else "match",
+        direction="load" if copy.loads else "store",
+        tile=list(copy.tile),
+        box=list(copy.box),
         ctas=[
-            TmaPart(cta=cta, begins=at[::-1] if made.inner == "K" else at, bytes=made.bytes_per_cta)
+            TmaPart(cta=cta, begins=at[::-1] if copy.inner == "K" else at, bytes=copy.bytes_per_cta)
             for cta, at in enumerate(begins)
         ],
-        addresses=made.address,
-        first_wrong=list(made.first) if made.first else None,
-        rules=[BrokenRule(code=rule.code, message=rule.message) for rule in made.rules],
-        notes=list_tma_notes(made),
+        addresses=copy.address,
+        first_wrong=list(copy.first) if copy.first else None,
+        rules=[BrokenRule(code=rule.code, message=rule.message) for rule in copy.rules],
+        notes=list_tma_notes(copy),
     )
 
 
@@ -240,7 +240,7 @@ def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
         raise LayoutError(
             "bad_atom", f"multicast with {shorten_value(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast"
         )
-    made = body.get("tiled_mma")
+    given = body.get("tiled_mma")
     named = [name for name in MADE_OF if get_field_value(body, name, None) is not None]
     if len(set(named) - {"val_layout"}) > 1 or (len(named) > 1 and "thr_layout" not in named):
         raise LayoutError(
@@ -254,7 +254,7 @@ def parse_tiled_copy(body: Mapping[str, Any]) -> TiledCopy:
         why = "missing" if tile is None else shorten_value(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     hint = "{'atom': …, 'atom_layout': …}."
-    mma = None if made is None else parse_mma(require_object(made, "tiled_mma", hint), "tiled_mma")
+    mma = None if given is None else parse_mma(require_object(given, "tiled_mma", hint), "tiled_mma")
     operand = parse_choice(get_field_value(body, "operand", "a"), "operand", OPERANDS, "bad_operand")
     bits = get_field_value(body, "bits", None)
     element = get_field_value(body, "element_bits", None if mma is None else _get_default_bits(mma, operand))
@@ -311,8 +311,8 @@ def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide 
 
 def build_tiled_copy(body: Json) -> TiledCopyFacts:
     """Return the answer of POST /api/v1/tiles/copy."""
-    made = parse_tiled_copy(body)
-    shared, found = build_cost_sides(made, body)
+    copy = parse_tiled_copy(body)
+    shared, found = build_cost_sides(copy, body)
     across = None
     if found:
         across = copy_fact(GlobalCost, found)
@@ -320,20 +320,20 @@ def build_tiled_copy(body: Json) -> TiledCopyFacts:
     return copy_fact(
         TiledCopyFacts,
         shared,
-        threads=made.threads,
-        atom=made.atom.name,
-        bits=made.atom.bits,
-        element_bits=made.element_bits,
-        layout=str(made.tv),
-        tiler=list(made.tiler),
-        tile=list(made.tile),
-        source=_build_side(made.source),
-        destination=_build_side(made.destination),
+        threads=copy.threads,
+        atom=copy.atom.name,
+        bits=copy.atom.bits,
+        element_bits=copy.element_bits,
+        layout=str(copy.tv),
+        tiler=list(copy.tiler),
+        tile=list(copy.tile),
+        source=_build_side(copy.source),
+        destination=_build_side(copy.destination),
         shared=shared.side if shared else None,
         addresses=shared.address if shared else None,
         swizzle=str(solution.swizzle) if solution and solution.free else None,
         global_=across,
-        notes=list_copy_notes(made, body),
+        notes=list_copy_notes(copy, body),
     )
 
 

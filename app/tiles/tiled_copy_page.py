@@ -279,19 +279,19 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
     body = build_body(fields)
     if is_tma(fields["atom"]):
         return _build_tma_context(fields, query, body)
-    made = tiled_copy_facts.parse_tiled_copy(body)
-    shared, across = tiled_copy_facts.build_cost_sides(made, body)
-    return _build_stage(build_copy_bench(made, shared), COPY_LOOK, fields, query) | {
-        "found": made,
+    copy = tiled_copy_facts.parse_tiled_copy(body)
+    shared, across = tiled_copy_facts.build_cost_sides(copy, body)
+    return _build_stage(build_copy_bench(copy, shared), COPY_LOOK, fields, query) | {
+        "found": copy,
         "shared": shared,
         "across": across,
-        "name": made.atom.name,
-        "covers": made.tiler,
-        "figures": list_figures(made, shared, across),
+        "name": copy.atom.name,
+        "covers": copy.tiler,
+        "figures": list_figures(copy, shared, across),
         "banks": draw_banks([shared.costs[0]]) if shared else "",
         "apply": _suggest_swizzle(shared, fields),
-        "code": _render_code(made, fields),
-        "notes": tiled_copy_facts.list_copy_notes(made, body),
+        "code": _render_code(copy, fields),
+        "notes": tiled_copy_facts.list_copy_notes(copy, body),
     }
 
 
@@ -315,21 +315,21 @@ def _build_tma_context(fields: Mapping[str, str], query: Mapping[str, str], body
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
         )
-    made = tiled_copy_facts.parse_tma_copy(body)
-    bench = build_tma_bench(made)
+    copy = tiled_copy_facts.parse_tma_copy(body)
+    bench = build_tma_bench(copy)
     where = parse_cute_layout(fields["global"], "global") if fields["global"] else None
-    code = [bulk_code.render_tensor_map(made, where), bulk_code.render_instructions(made)] if not made.rules else []
-    return _build_stage(bench, make_tma_look(made), fields, query) | {
-        "found": made,
-        "tma": made,
+    code = [bulk_code.render_tensor_map(copy, where), bulk_code.render_instructions(copy)] if not copy.rules else []
+    return _build_stage(bench, make_tma_look(copy), fields, query) | {
+        "found": copy,
+        "tma": copy,
         "shared": None,
-        "name": made.atom,
-        "covers": made.box,
-        "notes": tiled_copy_facts.list_tma_notes(made),
-        "figures": _list_box_figures(made),
+        "name": copy.atom,
+        "covers": copy.box,
+        "notes": tiled_copy_facts.list_tma_notes(copy),
+        "figures": _list_box_figures(copy),
         "code": "\n".join(code),
-        "python": bulk_code.render_python(made, body["storage"], fields["major"]),
-        "lands": bulk_code.list_box_starts(made)[:MOST_LISTED] if not made.rules else [],
+        "python": bulk_code.render_python(copy, body["storage"], fields["major"]),
+        "lands": bulk_code.list_box_starts(copy)[:MOST_LISTED] if not copy.rules else [],
     }
 
 

@@ -108,23 +108,23 @@ def list_costs(epilogue: Epilogue) -> list[ToShared]:
 
 def answer_epilogue(question: EpilogueQuestion) -> TmemEpilogue:
     """Return the elements of D that every thread holds after its loads, and the cost of storing them."""
-    made = make_epilogue(question)
-    row, col = made.locate_first_load()
-    wide, requests, sectors = made.count_sectors(question.bits)
+    plan = make_epilogue(question)
+    row, col = plan.locate_first_load()
+    wide, requests, sectors = plan.count_sectors(question.bits)
     return TmemEpilogue(
-        id=made.d.letter,
-        access=made.access.ptx,
-        loads=len(made.loads),
-        registers=made.access.registers,
-        matrices=made.matrices,
+        id=plan.d.letter,
+        access=plan.access.ptx,
+        loads=len(plan.loads),
+        registers=plan.access.registers,
+        matrices=plan.matrices,
         row=row,
         col=col,
-        fitting=epilogue.choose_load(made.mma, made.halves).ptx,
+        fitting=epilogue.choose_load(plan.mma, plan.halves).ptx,
         store_bytes=wide,
         requests=requests,
         sectors=sectors,
-        evidence=f"D: {made.d.evidence}. Load: {made.access.evidence}",
-        to_shared=list_costs(made) or None,
+        evidence=f"D: {plan.d.evidence}. Load: {plan.access.evidence}",
+        to_shared=list_costs(plan) or None,
     )
 
 

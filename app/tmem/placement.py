@@ -297,7 +297,7 @@ def list_registers(
 def _link_idesc(mma: TmemMma) -> str:
     """Link to an instruction descriptor of this MMA."""
     try:
-        made = idesc.encode(mma.kind, {"m": mma.m, "n": mma.n, "sparse": int(mma.sparse)}, mma.form)
+        word = idesc.encode(mma.kind, {"m": mma.m, "n": mma.n, "sparse": int(mma.sparse)}, mma.form)
     except LayoutError:
         return "/idesc"
-    return f"/idesc/{made}?kind={mma.kind.name}"
+    return f"/idesc/{word}?kind={mma.kind.name}"

@@ -185,10 +185,10 @@ def _make_capture_matrix(side: OperandCodes, panel: FigurePanel, layers: tuple[S
     down, across = (side.fragment.coords[axis].astype(np.int64) for axis in side.fragment.plane)
     if side.operand == "b":  # (k, n) in the map, (n, k) here
         down, across = across, down
-    made = make_lane_matrix(
+    matrix = make_lane_matrix(
         "operand", panel, down * panel.cols + across, unit=side.fragment.scope.thread, letter=side.operand
     )
-    return replace(made, layers=(*layers, *made.layers))
+    return replace(matrix, layers=(*layers, *matrix.layers))
 
 
 # panels ---------------------------------------------------------------------------------------------------------------

@@ -184,9 +184,9 @@ def _explain_modifier(syntax: OpcodeSyntax, fitting: Sequence[Instruction]) -> s
     given = set(syntax.modifiers)
     ways: dict[str, list[str]] = {}  # the wrong modifier, "" if one is missing → those allowed in its place
     for i in fitting:
-        own = set(i.syntax.modifiers)
-        if len(given - own) < 2 and len(own - given) < 2:
-            ways.setdefault("".join(given - own), []).append("".join(own - given) or "none")
+        modifiers = set(i.syntax.modifiers)
+        if len(given - modifiers) < 2 and len(modifiers - given) < 2:
+            ways.setdefault("".join(given - modifiers), []).append("".join(modifiers - given) or "none")
     words = {wrong: _drop_others(wrong, _drop_repeats(allowed)) for wrong, allowed in ways.items()}
     if len(words) == 1:
         ((wrong, allowed),) = words.items()

@@ -82,7 +82,7 @@ def _list_fitting(
         for i in rows
         if i.syntax.opcode == syntax.opcode
         and len(i.syntax.types) == len(types)
-        and all(word in wrong or word == own for word, own in zip(types, i.syntax.types, strict=True))
+        and all(word in wrong or word == expected for word, expected in zip(types, i.syntax.types, strict=True))
     ]
     modifiers = {modifier for modifier in syntax.modifiers if modifier not in wrong}
     same = [i for i in alike if i.shape == syntax.shape and modifiers - STATE_SPACES == set(i.modifiers)]
@@ -107,10 +107,12 @@ def explain_types(types: Sequence[str], fitting: Sequence[Instruction]) -> str:
     """
     alternatives: dict[int, list[str]] = {}
     for i in fitting:
-        own = i.syntax.types
-        different = [place for place, word in enumerate(types) if len(own) == len(types) and own[place] != word]
-        if len(different) == 1 and own[different[0]] not in alternatives.setdefault(different[0], []):
-            alternatives[different[0]].append(own[different[0]])
+        expected = i.syntax.types
+        different = [
+            place for place, word in enumerate(types) if len(expected) == len(types) and expected[place] != word
+        ]
+        if len(different) == 1 and expected[different[0]] not in alternatives.setdefault(different[0], []):
+            alternatives[different[0]].append(expected[different[0]])
     if not alternatives:
         return ""
     named = [(name_type_place(fitting[0], place), types[place], words) for place, words in alternatives.items()]

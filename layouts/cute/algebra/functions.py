@@ -170,8 +170,8 @@ def _compose(a: CuteLayout, b: CuteLayout) -> CuteLayout:
 def _check_carry(a: CuteLayout, b: CuteLayout, result: CuteLayout) -> None:
     """Raise LayoutError if modes of B compose with A one by one but carry when added, which CuTe does not check."""
     expected = tuples.compute_indices(b.list_indices(), a.shape, _reduce_strides(a.stride))
-    made = CuteLayout(result.shape, _reduce_strides(result.stride)).list_indices()
-    for at in np.flatnonzero((expected - made) % _PRIME)[:1].tolist():
+    carried = CuteLayout(result.shape, _reduce_strides(result.stride)).list_indices()
+    for at in np.flatnonzero((expected - carried) % _PRIME)[:1].tolist():
         coord = index_to_coordinate(at, b.shape)
         raise make_refusal(
             f"{a} ∘ {b} is not admissible: CuTe gives {result}, which at {format_tuple(coord)} is {result(at)}, but"
