@@ -115,15 +115,40 @@ INNER = rename_sizes(plant(("int N, int K)", "int N, int K, int inner)"), ("k0 <
 PANEL = plant(("const half* pb = B", "const half* pb = A"), ("k0 < K;", "k0 < panel;"), text=REGISTERS)
 PANEL = re.sub(r"\b[MNK]\b", "n", PANEL).replace("int n, int n, int n", "int n, int panel")  # of one square matrix
 
+STORE = "    *reinterpret_cast<float2*>(&C[row"
+GRAM = plant(  # the product of A with itself, and its mirror
+    ("const half* pb = B", "const half* pb = A"),
+    (STORE, f"    C[col * N + row] = acc[j][0];\n    C[(col + 1) * N + row] = acc[j][1];\n{STORE}"),
+    text=REGISTERS + "void run(half* A, half* B, float* C, int M, int N, int K) {\n"
+    "  register_gemm<<<dim3(N / TN, M / TM), 128>>>(A, B, C, M, N, K);\n}\n",
+)
+
 
 @for_each(
     "text",
-    [LEADING, OWN_NAMES, INNER, PANEL, rename_sizes(REGISTERS), rename_sizes(WMMA), ONE_SIZE, COMMON, PART, STEPS],
+    [
+        LEADING,
+        OWN_NAMES,
+        INNER,
+        PANEL,
+        rename_sizes(REGISTERS),
+        rename_sizes(WMMA),
+        ONE_SIZE,
+        COMMON,
+        PART,
+        STEPS,
+        GRAM,
+    ],
     sample=3,
 )
 def test_right_pitches_are_verified(text: str) -> None:
     report = judge(text)
     assert (report.verified, report.findings, list_open(text)) == (2, [], [])
+
+
+def test_only_a_product_of_one_array_has_as_many_rows_as_columns() -> None:
+    """The mirror of another product has rows of M elements."""
+    assert list_open(plant(("const half* pb = A", "const half* pb = B"), text=GRAM)) == ["C"]
 
 
 def test_two_matrices_do_not_share_a_leading_dimension_while_one_is_left() -> None:

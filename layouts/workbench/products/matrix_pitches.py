@@ -290,7 +290,8 @@ class _Judge:
     def find_length(self, matrix: _Matrix) -> tuple[set[str], bool]:
         """Return (the sizes of which one is that of a line, whether a loop or bounds say so); empty if nothing does."""
         ends, limits = self.find_ends(matrix), self.sizes.limits
-        stated = ends if matrix.along == "k" else limits[matrix.along]
+        sides = "mn" if self._is_symmetric(matrix) else matrix.along
+        stated = ends if matrix.along == "k" else set().union(*(limits[side] for side in sides))
         if stated or matrix.along == "k":
             return stated, True
         size, unused = self.sizes.rename(matrix.size), self.sizes.unused
@@ -304,8 +305,14 @@ class _Judge:
         if not letters or ends != {self.sizes.rename(letters["k"])}:
             return set()
         if self.has_usual_names():
-            return {self.sizes.rename(letters[matrix.along])}
+            sides = "mn" if self._is_symmetric(matrix) else matrix.along
+            return {self.sizes.rename(letters[side]) for side in sides}
         return self.sizes.rename_all(letters[one] for one in "mn") - ends if matrix.size == letters["k"] else set()
+
+    def _is_symmetric(self, matrix: _Matrix) -> bool:
+        """Return whether a matrix is a D of one array with itself: it has as many rows as columns."""
+        operands = {one.operand: one.array for one in self.list_others(matrix) if one.operand != "d"}
+        return matrix.operand == "d" and len(operands) > len({*operands.values()})
 
     def judge(self, matrix: _Matrix) -> OpenPitch | None:
         """Return the pitch of a matrix if it is not determined."""
