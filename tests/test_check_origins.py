@@ -173,6 +173,12 @@ PROGRAMS = {
         ("make_map(&map_b, B, N, K, BN, BK)", "make_map(&map_b, A, M, K, BN, BK)"),
         (f"{PLACE} = {VALUE};", f"{{ {PLACE} = {VALUE}; C[(c + e) * N + r + 8 * h] = {VALUE}; }}"),
     ),
+    "a ring of rows": (
+        KERNEL,
+        ("bf16* C, int M, int N, int K) {\n  extern", "bf16* C, int start, int M, int N, int K) {\n  extern"),
+        ("map_b, C, M", "map_b, C, 3000, M"),
+        (PLACE, "C[(start + r + 8 * h) % 4096 * N + c + e]"),
+    ),
     "a triangle": (THROUGH_SHARED, ("    C[(row + i", "    if (row + i / BN >= col + i % BN) C[(row + i")),
 }
 

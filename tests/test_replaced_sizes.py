@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
@@ -75,6 +77,29 @@ def test_equal_numbers_leave_nothing_open_and_find_only_what_is_wrong_with_them(
     assert not run_blocks(exchanged).mistakes and run_blocks(exchanged).open
     short = plant(("t < K / BK;", "t < K / BK - 1;"), text=KERNEL + SQUARE)
     assert dict(locate_findings(short, run_blocks(short).mistakes)).keys() == {"k_slices_left"}
+
+
+def describe(kernel: str, sizes: str, *changes: tuple[str, str]) -> set[str]:
+    """Return the codes of what is found in a kernel that a program runs with these sizes."""
+    text = plant(*changes, text=kernel + CALL.format(f"const int {sizes};", "M, N, K"))
+    return {one.code for one in run_blocks(text).mistakes}
+
+
+def test_d_may_be_added_to_the_first_columns_of_a_wider_matrix() -> None:
+    wider = PLACE, PLACE.replace("N", "K")
+    assert not describe(KERNEL, "M = 1024, N = 2048, K = 4096", wider)
+    assert describe(KERNEL, "M = 1024, N = 4096, K = 2048", wider) == {"result_misplaced"}  # lines overlap
+
+
+def test_a_part_of_k_may_be_meant() -> None:
+    """The first 1,024 of 4,096, by a number of its own; all but the last slice of a matrix with columns that pad it."""
+    part = KERNEL.replace("int K)", "int K, int part)").replace("M, N, K);", "M, N, K, part);")
+    sizes = CALL.format("const int M = 1024, N = 2048, K = 4096, part = 1024;", "M, N, K, part")
+    short = "t < K / BK;", "t < K / BK - 1;"
+    assert not run_blocks(plant(("t < K / BK;", "t < part / BK;"), text=part + sizes)).mistakes
+    assert [one.code for one in run_blocks(plant(short, text=part + sizes)).mistakes] == ["k_slices_left"]
+    padded = re.sub(r"\bK\b", "padded_k", plant(short, text=KERNEL))
+    assert not run_blocks(padded + CALL.format("const int M = 1024, N = 2048, Kp = 4160;", "M, N, Kp")).mistakes
 
 
 @pytest.mark.thorough

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.errors import LayoutError
@@ -80,11 +80,19 @@ class KnownSizes:
 
 @dataclass(frozen=True, slots=True)
 class GivenSizes:
-    """Different sizes of M, N and K, and what kernels are launched with then."""
+    """Different sizes of M, N and K, and what kernels are launched with then.
+
+    own: the numbers of the text that sizes replace.
+    """
 
     sizes: KnownSizes
     arguments: Mapping[str, Mapping[str, int]]
     grids: Mapping[str, tuple[int, int, int]]
+    own: Mapping[int, int] = field(default_factory=dict)
+
+    def is_less(self, size: int, other: int) -> bool:
+        """Return whether a size is less than another with the numbers of the text, or if it gives none, with these."""
+        return self.own.get(size, size) < self.own.get(other, other)
 
 
 def give_sizes(

@@ -1,14 +1,16 @@
-"""Find elements of D that another element is stored over or in place of."""
+"""Find elements of D that another element is stored over or in place of, and copies of bytes that nothing stores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.results import MOST_STORES
+from lanescope.reader.threads.memory.storage import DataBytes
+from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
 from lanescope.workbench.products.product_origins import OriginFinder
 
@@ -87,3 +89,44 @@ def _number_batches(tiles: Sequence[StoredTile]) -> Iterator[tuple[StoredTile, i
     """Yield each tile with the number of its matrix of a batch."""
     numbers = {batch: n for n, batch in enumerate(dict.fromkeys(tile.batch for tile in tiles))}
     yield from ((tile, numbers[tile.batch]) for tile in tiles)
+
+
+# what nothing stores, and what two blocks store ----------------------------------------------------------------------
+
+
+def find_empty_copy(copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | None:
+    """Return the finding of a copy of elements of D with bytes that nothing has stored to shared memory. copied: what
+    each copy to global memory holds.
+    """
+    for move, data in copied:
+        empty, of_d = int((data.record[0] == 0).sum()), int((data.record[0] < 0).sum())
+        if empty and of_d:
+            message = (
+                f"This copy stores elements of D, and {empty:,} of its {empty + of_d:,} elements are of shared memory"
+                " that nothing has stored to."
+            )
+            return Pitfall("result_misplaced", message, move.site)
+    return None
+
+
+def find_stored_twice(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of two blocks that store different sums to the same elements, without adding them; not of
+    parts of D, which a program that only measures may store anywhere.
+    """
+    for array, of_array in tiles.items():
+        first: dict[tuple[int, ...], StoredTile] = {}
+        for tile in of_array:
+            other = first.setdefault((*tile.corner, len(tile.put)), tile)
+            adds = any(store.adds for store in (*tile.stores, *other.stores))
+            if other.block == tile.block or tile.left or other.left or adds:
+                continue
+            if other.sum.k != tile.sum.k or any(
+                (one.find_start() != two.find_start()).any()
+                for one, two in zip(other.sum.boxes, tile.sum.boxes, strict=True)
+            ):
+                message = (
+                    f"Blocks {other.block} and {tile.block} store different sums to the same elements of {array}: only"
+                    " the last one stays."
+                )
+                return Pitfall("result_misplaced", message, tile.site)
+    return None

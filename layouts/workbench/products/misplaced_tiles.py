@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.records import ResultStore
-from lanescope.reader.threads.memory.storage import DataBytes, Ints
+from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.memory.tile_records import BoxMove
+from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.origin_places import (
     find_defining_place,
     find_shared_bytes,
@@ -134,25 +135,27 @@ class ShiftedTile:
 # judging --------------------------------------------------------------------------------------------------------------
 
 
-def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) -> Pitfall | None:
-    """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
+def judge_array(array: str, tiles: Sequence[StoredTile], text: str, given: GivenSizes | None) -> Pitfall | None:
+    """Return the mistake of the tiles of one array. given: M, N and K, if they differ."""
     whole = [tile for tile in tiles if not tile.is_cropped]
-    return _judge_tiles(array, whole, text, depth) if whole else None
+    return _judge_tiles(array, whole, text, given) if whole else None
 
 
-def _judge_tiles(array: str, tiles: Sequence[StoredTile], text: str, depth: int) -> Pitfall | None:
+def _judge_tiles(array: str, tiles: Sequence[StoredTile], text: str, given: GivenSizes | None) -> Pitfall | None:
     orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
     shifted = [] if turned is None else _list_shifts(orders[turned], turned)
     if turned is None or len(shifted) < len(tiles):
         return (
             _find_exchanged(tiles)
-            or (_find_other_pitch(array, tiles, depth) if depth else None)
+            or (_find_other_pitch(array, tiles, given) if given is not None else None)
             or _find_scattered(array, orders, text)
         )
     away = {(one.rows, one.columns) for one in shifted}
     if away == {(0, 0)} or (len(away) == 1 and not _is_of_group(shifted[0], text)):
         return None  # a part of a larger matrix may begin there
+    if _is_ring(shifted):
+        return None
     return _describe(array, shifted, turned, text)
 
 
@@ -191,10 +194,20 @@ def _center(number: int, size: int) -> tuple[int, int]:
     return count, rest - size // 2
 
 
-def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pitfall | None:
-    """Return the finding of an array whose lines are as far apart as those of another matrix are long, and overlap:
-    parts of D may be matrices of their own.
+def _is_ring(shifted: Sequence[ShiftedTile]) -> bool:
+    """Return whether the lines of D follow each other in a longer matrix that begins again after its last line."""
+    away = {tuple((one.tile.put[0] - one.tile.made[0]).tolist()) for one in shifted}
+    if len(away) != 2:
+        return False
+    moved = np.abs(np.subtract(*away))
+    return bool((moved == 0).any() and (moved >= shifted[0].tile.size).any())
+
+
+def _find_other_pitch(array: str, tiles: Sequence[StoredTile], given: GivenSizes) -> Pitfall | None:
+    """Return the finding of an array whose lines are as far apart as those of another matrix are long, and overlap,
+    also with the numbers of the text: parts of D may be matrices of their own, and wider ones may have it as a part.
     """
+    depth = tiles[0].sum.get_depth(0) or 0
     steps = {tile.find_steps() for tile in tiles}
     found = next(iter(steps)) if len(steps) == 1 else None
     if found is None or 1 not in found:
@@ -204,7 +217,7 @@ def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pi
     names = {depth: "K", tiles[0].size[1 - along]: "MN"[1 - along]}
     starts = {int(tile.put[0] - tile.made[0] @ np.array(found)) for tile in tiles}
     overlap = len(starts) == 1 and max(int(tile.made[:, along].max()) for tile in tiles) >= pitch
-    if pitch == right or pitch not in names or not overlap:
+    if pitch == right or pitch not in names or not overlap or not given.is_less(pitch, right):
         return None
     message = (
         f"{'Rows' if along else 'Columns'} of D are stored {names[pitch]} elements of {array} apart, and D has"
@@ -355,44 +368,3 @@ def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
         if len(set(keys)) == len({(key, shift) for key, (_, shift) in zip(keys, of_tile, strict=True)}):
             return name
     return "block"
-
-
-# what nothing stores, and what two blocks store ----------------------------------------------------------------------
-
-
-def find_empty_copy(copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | None:
-    """Return the finding of a copy of elements of D with bytes that nothing has stored to shared memory. copied: what
-    each copy to global memory holds.
-    """
-    for move, data in copied:
-        empty, of_d = int((data.record[0] == 0).sum()), int((data.record[0] < 0).sum())
-        if empty and of_d:
-            message = (
-                f"This copy stores elements of D, and {empty:,} of its {empty + of_d:,} elements are of shared memory"
-                " that nothing has stored to."
-            )
-            return Pitfall("result_misplaced", message, move.site)
-    return None
-
-
-def find_stored_twice(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
-    """Return the finding of two blocks that store different sums to the same elements, without adding them; not of
-    parts of D, which a program that only measures may store anywhere.
-    """
-    for array, of_array in tiles.items():
-        first: dict[tuple[int, ...], StoredTile] = {}
-        for tile in of_array:
-            other = first.setdefault((*tile.corner, len(tile.put)), tile)
-            adds = any(store.adds for store in (*tile.stores, *other.stores))
-            if other.block == tile.block or tile.left or other.left or adds:
-                continue
-            if other.sum.k != tile.sum.k or any(
-                (one.find_start() != two.find_start()).any()
-                for one, two in zip(other.sum.boxes, tile.sum.boxes, strict=True)
-            ):
-                message = (
-                    f"Blocks {other.block} and {tile.block} store different sums to the same elements of {array}: only"
-                    " the last one stays."
-                )
-                return Pitfall("result_misplaced", message, tile.site)
-    return None

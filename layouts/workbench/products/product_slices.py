@@ -6,14 +6,18 @@ used again on purpose, such as B with the high and the low part of A, takes all 
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from lanescope.reader.code.findings import Pitfall
+from lanescope.workbench.kernels.address_values import list_values
+from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.products.product_origins import Block, SumOrigin
+from lanescope.workbench.products.product_sizes import is_leading
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
@@ -188,11 +192,11 @@ class _Cover:
         return self.total.block
 
 
-def find_uncovered(sums: Sequence[SumOrigin], grid: Block | None, adds: bool) -> Pitfall | None:
-    """Return the finding of slices of K that nothing adds to D, or that two blocks add. grid: of the launch; adds:
-    whether blocks add to D.
+def find_uncovered(sums: Sequence[SumOrigin], given: GivenSizes, adds: bool) -> Pitfall | None:
+    """Return the finding of slices of K that nothing adds to D, or that two blocks add. adds: whether blocks add to
+    D.
     """
-    tiles = _list_covers(sums)
+    tiles, grid = _list_covers(sums), given.grids.get(sums[0].finder.run.kernel)
     if not tiles:
         return None
     depth = next(iter(tiles.values()))[0].total.get_depth(0) or 0
@@ -209,11 +213,24 @@ def find_uncovered(sums: Sequence[SumOrigin], grid: Block | None, adds: bool) ->
     if not missing:
         return None
     total = next(iter(tiles.values()))[0].total
+    loop = _find_short_loop(total, missing)
+    if loop is not None and not _depends_on_depth(total, loop, given):
+        return None
     message = (
         f"No product of a tile of D takes K = {missing[0]} to {missing[-1] + step - 1} of"
         f" A and B, whose matrices have {depth} along K: these slices are missing in D."
     )
-    return Pitfall("k_slices_left", message, _find_short_loop(total, missing) or _find_coordinate(total, 0))
+    return Pitfall("k_slices_left", message, loop or _find_coordinate(total, 0))
+
+
+def _depends_on_depth(total: SumOrigin, condition: Span, given: GivenSizes) -> bool:
+    """Return whether a loop's condition is computed from the size along K: otherwise a part of K may be meant, as by a
+    length of its own or a padded size.
+    """
+    text, depth = total.finder.run.text, total.get_depth(0)
+    names = {**given.sizes.names, **given.arguments.get(total.finder.run.kernel, {})}
+    words = {word for at in list_values(text, condition, ()) for word in re.findall(r"[A-Za-z_]\w*", text[slice(*at)])}
+    return any(names.get(word) == depth and not is_leading(word) for word in words)
 
 
 def _find_short_loop(total: SumOrigin, missing: Sequence[int]) -> Span | None:

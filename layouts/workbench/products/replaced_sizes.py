@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
@@ -165,7 +165,8 @@ def _replace_named(
     used = {size for one in made.maps for size in one.dims}
     if given is None or not used >= set(numbers.values()) or _has_same_grid(source.blank, recorded, code.launches):
         return None
-    return SizedText(made, code.launches, given, edits, _are_apart(source.blank, named))
+    own = {numbers[name]: one for name, of in _read_numbers(source.blank, named).items() for one in of if one}
+    return SizedText(made, code.launches, replace(given, own=own), edits, _are_apart(source.blank, named))
 
 
 def _has_same_grid(blank: str, before: Sequence[KernelLaunchRecord], after: Sequence[KernelLaunchRecord]) -> bool:

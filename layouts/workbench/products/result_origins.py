@@ -37,8 +37,13 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
 from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
-from lanescope.workbench.products.lost_elements import drop_second_outputs, find_lost_element
-from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
+from lanescope.workbench.products.lost_elements import (
+    drop_second_outputs,
+    find_empty_copy,
+    find_lost_element,
+    find_stored_twice,
+)
+from lanescope.workbench.products.misplaced_tiles import StoredTile, judge_array
 from lanescope.workbench.products.operand_parts import (
     find_displaced_half,
     find_parts_exchanged,
@@ -263,7 +268,7 @@ def _judge_kernel(
         for array, tile in _list_tiles(finder):
             tiles.setdefault(array, []).append(tile)
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
-    found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
+    found = _list_mistakes(finders, tiles, list(sums.values()), given) if tiles else ()
     mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0], blank_text(finders[0].run.text))
     reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
     if mistake or reason or given is None:
@@ -276,7 +281,6 @@ def _list_mistakes(
     tiles: Mapping[str, Sequence[StoredTile]],
     sums: Sequence[SumOrigin],
     given: GivenSizes | None,
-    name: str,
 ) -> Iterator[Pitfall | None]:
     """Yield what each check of a kernel finds, those first from which others may follow."""
     text = finders[0].run.text
@@ -286,9 +290,8 @@ def _list_mistakes(
     yield find_repeated_rows(tiles)
     yield find_parts_exchanged(tiles)
     yield find_displaced_half(tiles)
-    depth = (sums[0].get_depth(0) or 0) if given is not None else 0
     for array, of_array in tiles.items():
-        yield judge_array(array, of_array, text, depth)
+        yield judge_array(array, of_array, text, given)
     yield find_unlike_parts(finders)
     yield from map(find_unordered, finders)
     if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for finder in finders):
@@ -297,7 +300,7 @@ def _list_mistakes(
     if given is not None:
         adds = any(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
         yield find_lost_element(finders, tiles)
-        yield find_uncovered(sums, given.grids.get(name), adds)
+        yield find_uncovered(sums, given, adds)
         yield find_stored_twice(drop_second_outputs(tiles))
 
 

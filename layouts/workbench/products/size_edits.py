@@ -150,9 +150,13 @@ def _find_kernel(sized: SizedText, finders: Sequence[OriginFinder]) -> FunctionT
 
 
 def _list_names(sized: SizedText, finders: Sequence[OriginFinder]) -> Mapping[str, int]:
-    """Return the names of numbers in a kernel: its parameters, and those of the host that are constants."""
+    """Return the names of numbers in a kernel: its parameters, and those of the host that are constants; not those
+    that have one number in the text, of which one may be no size of a matrix.
+    """
     assert sized.given is not None
-    return {**sized.given.sizes.names, **sized.given.arguments.get(finders[0].run.kernel, {})}
+    chosen, passed = sized.given.sizes.names, sized.given.arguments.get(finders[0].run.kernel, {})
+    values = [*passed.values()]
+    return {**chosen, **{name: value for name, value in passed.items() if chosen or values.count(value) == 1}}
 
 
 def _list_edits(
