@@ -143,6 +143,14 @@ def test_what_is_not_known_is_no_mistake(old: str, new: str) -> None:
     assert {code for code, _ in found} <= {"mbarriers_open"}
 
 
+def test_only_kernels_that_use_mbarriers_are_said_not_to_be_simulated() -> None:
+    """Of two kernels that nothing launches, the number of threads is open."""
+    waits = "__global__ void ready(uint64_t* bar) { wait(bar, 0); }\n"
+    fills = "__global__ void fill(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 0.f; }\n"
+    ((code, line),) = find_lines(RIGHT + waits + fills)
+    assert code == "mbarriers_open" and line.startswith("__global__ void ready")
+
+
 ONE_FOR_TWO = (  # products take turns at one mbarrier, which is waited for at two places
     GEMM.split("  if (warp == 4 && lane == 0) {")[0]
     + """  int phase = 0;

@@ -68,6 +68,7 @@ DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have 
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_BARRIER = re.compile("barrier|pipeline", re.I)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,6 +229,8 @@ class _Program:
             return None
         seen |= {key, key[1:]}
         if block is None:
+            if self.follow == BARRIERS and not any(map(_BARRIER.search, self._list_reached(function.name))):
+                return None
             return KernelRun(function, host, False, describe_open_block(host, launch, enclosing))
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
         shape = self._find_cluster(host, function, launch, enclosing, inner)
