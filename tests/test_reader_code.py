@@ -278,6 +278,20 @@ def test_the_type_of_a_ptx_opcode_names_no_swizzle() -> None:
 
 
 @for_each(
+    ("mode", "doubted"),
+    [("broken ? 1 : 0;  // 128B", False), ("0;  // 128B", True), ("0;  // 128B?", True), ("0;  // none", False)],
+)
+def test_the_comment_on_a_choice_may_be_about_either_value(mode: str, doubted: bool) -> None:
+    code = (
+        f"uint64_t make(uint32_t a) {{\n  constexpr bool broken = false;\n  const uint64_t swizzle = {mode}\n"
+        "  return (a & 0x3FFFF) >> 4 | 8ull << 16 | 64ull << 32 | swizzle << 62;\n}\n"
+    )
+    (found,) = find_builders(code)
+    assert found.swizzle == "none"
+    assert [doubt.code for doubt in found.doubts] == ["comment_contradicts"] * doubted
+
+
+@for_each(
     ("first", "doubted"),
     [("p, 1, sbo", False), ("p, 1 /* SBO */, 64", False), ("p, 1, 64", False), ("p, kSBO", True)],
 )

@@ -21,6 +21,7 @@ PATTERNS = {mode.name: mode.pattern_bytes for mode in MODES if mode.chunks > 1}
 UNSEEN = ("comment_contradicts", "mask_cuts_address", "mask_too_wide")  # which verified reads cannot show
 CORE = 128  # bytes of a core matrix, 8 rows of 16
 _COMMENT = re.compile(r"//(.*)$|/\*(.*?)(?:\*/|$)|(?<![\w\"'])#\s(.*)$", re.M)
+_CHOICE = re.compile(r"\?|\bif\b.*\belse\b")  # a ? b : c, or Python's b if a else c
 _ALONE = re.compile(r"\s*(?://|/\*|#\s).*")
 _MODE = re.compile(
     r"(?<![A-Za-z0-9])(?:SW(?:IZZLE)?_?|swizzle[_ ]?|B)?(128|64|32)(?:[ -]?B(?:YTES?)?|[ -]byte)s?(?![A-Za-z0-9])"
@@ -216,13 +217,16 @@ def _describe_stride_conflict(
 
 
 def _list_lines(text: str, spans: Sequence[Span]) -> set[Span]:
-    """Return the spans of the lines that contain some spans."""
+    """Return the spans of the lines that contain some spans, without those that choose between values: a comment may
+    be about the other one.
+    """
     lines = set()
     for low, high in spans:
         begin = text.rfind("\n", 0, low) + 1
         end = text.find("\n", low)
-        if "\n" not in text[low:high]:
-            lines.add((begin, end if end >= 0 else len(text)))
+        line = begin, end if end >= 0 else len(text)
+        if "\n" not in text[low:high] and not _CHOICE.search(_COMMENT.sub("", text[slice(*line)])):
+            lines.add(line)
     return lines
 
 
