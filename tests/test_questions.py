@@ -224,55 +224,6 @@ def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text:
     assert opened.status_code == 303 and answer in client.get(opened.headers["location"]).text
 
 
-@for_each(
-    ("text", "sizes"),
-    [
-        ("tma box 64x128 swizzle 128B bf16", "swizzle=128B&mn=128&k=64"),  # 64 · 2 B = 128 B: the contiguous length
-        ("64x64 fp16 tile with 128B swizzle", "swizzle=128B&mn=64&k=64"),
-        ("TMA box {32, 128} f32 SWIZZLE_128B", "swizzle=128B&mn=128&k=32"),
-        ("tensor-map 32 x 64 float16 swizzle 64B", "swizzle=64B&mn=64&k=32"),
-        ("box 128x128 fp8 swizzle 128B", "swizzle=128B&mn=128&k=128"),
-    ],
-)
-def test_a_box_in_words_opens_its_tile(client: Client, text: str, sizes: str) -> None:
-    link = text_meanings.find_certain_link(text)
-    assert sizes in link and client.get(link).status_code == 200
-
-
-@for_each(
-    ("text", "tiles"),
-    [
-        ("A box: 64x128, B box: 64x256, swizzle 128B, bf16", ["mn=128&k=64", "mn=256&k=64"]),
-        ("box 64x128 bf16 swizzle 128B and box 32x64 f32 swizzle 128B", ["mn=128&k=64", "mn=64&k=32"]),
-        ("tiles 64x128 bf16 swizzle 128B, 32x256 bf16 swizzle 64B", ["mn=128&k=64", "mn=256&k=32"]),
-    ],
-)
-def test_each_box_in_words_opens_its_tile(text: str, tiles: list[str]) -> None:
-    told = read(text)
-    assert [meaning.link.partition("&mn=")[2] for meaning in (told, *told.also)] == [tile[3:] for tile in tiles]
-
-
-@for_each(
-    "text",
-    [
-        "boxDim (64,128,1,1,1)\nswizzle 3\nboxDim (32,64,1,1,1)\nswizzle 2",
-        "tma_a box=(64,128) swizzle=128B, tma_b box=(32,64) swizzle=64B",
-        "swizzle 128B box [64, 128], swizzle 64B box [32, 64]",
-    ],
-)
-def test_each_box_of_a_print_is_a_map_with_its_own_swizzle(text: str) -> None:
-    told = read(text)
-    found = [(meaning.facts["box"][:2], meaning.facts["swizzle"]) for meaning in (told, *told.also)]
-    assert found == [([64, 128], "128B"), ([32, 64], "64B")]
-
-
-@for_each(
-    "text", ["tma box 32x16 swizzle 128B bf16", "tma box 64x128 swizzle 128B", "tma box 64x512 bf16 swizzle 128B"]
-)
-def test_a_box_whose_order_type_or_size_is_open_opens_none(text: str) -> None:
-    assert not read(text).link.startswith("/smem?")
-
-
 def test_an_element_of_a_whole_tile(client: Client) -> None:
     text_of_tile = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_64,_64,_16>{})"
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(64,64,16)")

@@ -1,6 +1,4 @@
-"""Read a canonical layout with its symbols, as PTX and CUTLASS print it: which descriptor mode and major it is; and a
-tile of one in words, 128x64 bf16 K 128B.
-"""
+"""Read a canonical layout with its symbols, as PTX and CUTLASS print it: which descriptor mode and major it is."""
 
 from __future__ import annotations
 
@@ -10,9 +8,7 @@ from functools import cache
 from lanescope.app.kit.links import link_smem
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.page_meanings import build_page_meaning
-from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import BY_WIDTH, Mode
-from lanescope.shared.tile_text import parse_tile_text
 from lanescope.shared.tiling import spell_canonical
 
 _TEXT = re.compile(
@@ -20,7 +16,6 @@ _TEXT = re.compile(
     r"(?:smem_ptr\s*[o∘]\s*)?"
     r"(?P<layout>\([\w\s(),]+:[\w\s(),]+\))\s*"
 )
-_TILE = re.compile(r"\s*\d{1,6}\s?[x×]\s?\d{1,6}(?:\s+[\w=-]{1,20}){2,6}\s*", re.I)
 _LONGEST = 200
 _UNITS = (
     "Its unit is a chunk of 16 bytes.",
@@ -30,11 +25,7 @@ _STRIDES = "LBO and SBO are the descriptor's two distances between core matrices
 
 
 def find_meaning(text: str) -> Meaning | None:
-    """Return the meaning of a canonical layout with the symbols LBO and SBO, or of a tile in words; None for any other
-    text.
-    """
-    if _TILE.fullmatch(text):
-        return _find_tile(text)
+    """Return the meaning of a canonical layout with the symbols LBO and SBO; None for any other text."""
     match = _TEXT.fullmatch(text) if "SBO" in text and len(text) <= _LONGEST else None
     found = _index_forms().get(_normalize(match["layout"])) if match else None
     if match is None or found is None:
@@ -49,22 +40,6 @@ def find_meaning(text: str) -> Meaning | None:
     query = {"element_bits": 16, "major": major, "swizzle": mode.name, "mn": 64, "k": 64}
     title = f"Canonical layout of a matrix descriptor: {major}-major, {_name_mode(mode)}"
     return build_page_meaning(title, link_smem(query), tuple(notices))
-
-
-def _find_tile(text: str) -> Meaning | None:
-    """Return the meaning of a tile in words: its size, element type and major, the swizzle and the base."""
-    try:
-        tile = parse_tile_text(text)
-    except LayoutError:
-        return None
-    query = {"swizzle": "none", **{name: value for name, value in tile.items() if name != "kind"}}
-    mode = next((mode for mode in BY_WIDTH if mode.name == query["swizzle"]), None)
-    if mode is None:
-        return None
-    base = {"base": hex(tile["base"])} if "base" in tile else {}
-    elements = f"{tile['mn']}×{tile['k']} {tile['element_bits']}-bit elements"
-    title = f"Tile of {elements}: {tile['major']}-major, {_name_mode(mode)}"
-    return build_page_meaning(title, link_smem(query | base), ())
 
 
 @cache

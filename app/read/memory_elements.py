@@ -17,6 +17,7 @@ from lanescope.names import forms, search, vocabulary
 from lanescope.ptx.dtypes import DTYPES, get_dtype
 from lanescope.ptx.table.tmem import COLUMNS, LANES
 from lanescope.shared.swizzle import get_mode
+from lanescope.shared.tile_text import MAJORS
 from lanescope.shared.tma import WIDTHS
 
 _WORD = re.compile(r"[\w:<>,-]+")
@@ -25,13 +26,13 @@ _SHARED = frozenset(
     """address addresses bank banks byte bytes compute computed elements major memory mode offset offsets shared smem
     stored swizzle swizzled tile""".split()
 )
-_MODES = {  # as people write a mode → the mode
+MODES = {  # as people write a mode → the mode
     **{spelling: mode for mode in ("32B", "64B", "128B") for spelling in (mode.lower(), f"sw{mode[:-1]}")},
     "swizzle<3,4,3>": "128B",
     "swizzle<2,4,3>": "64B",
     "swizzle<1,4,3>": "32B",
 }
-_MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
+_MAJORS = {word: major for word, major in MAJORS.items() if word.endswith("-major")}
 _IN_TENSOR = re.compile(r"\b(?:tmem|tensor memory)\b", re.I)
 _PRODUCT = re.compile(
     r"\bm\s*=?\s*(?P<m>64|128|256)[\s,]*n\s*=?\s*(?P<n>\d{1,3})(?:\s*k\s*=?\s*\d{1,3})?\b"
@@ -44,13 +45,10 @@ _BESIDE_CELL = frozenset(  # words of a question about a cell of tensor memory
     "what which element row column is lies in at of the d tmem tensor memory for and product tcgen05 umma holds".split()
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
-_SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(?!0x)(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
-_BOX_WORDS = frozenset(("tma", "box", "tile", "map", "tensormap", "boxes", "tiles"))
-_BESIDE_BOX = frozenset(("swizzle", "swizzled", "shared", "smem", "memory"))
-_OF_SEVERAL = frozenset(("a", "b", "c", "d", "and", "two", "three", "both"))
-_MOST_ROWS = 256  # of a box
+SIZES = re.compile(r"(?<![\w.])[{(\[]?\s*(?!0x)(\d{1,4})\s*(?:[x×,]|by)\s*(\d{1,4})\s*[})\]]?(?![\w.])", re.I)
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
+_MOST_N = 256  # of a product
 ROWS_OF_CTA = 128  # of D in tensor memory
 
 
@@ -59,7 +57,7 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
     outside; None for any other text.
     """
     try:
-        return _link_box(text) or _answer_place(text)
+        return _answer_place(text)
     except LayoutError as error:
         return error
 
@@ -77,7 +75,7 @@ def _answer_place(text: str) -> Meaning | None:
         or any(place.thread is not None or place.odd for place in question.places)
     ):
         return None
-    listed = [word for word in _list_words(question.rest) if not forms.is_opcode(word)]
+    listed = [word for word in list_words(question.rest) if not forms.is_opcode(word)]
     words = [word for word in listed if not search.split_shape(word)]
     if (
         len(words) == len(listed)
@@ -95,8 +93,8 @@ def _find_product(text: str) -> tuple[str, dict[str, str]]:
         return text, {}
     m, n = found[0]["m"] or found[0]["rows"], found[0]["n"] or found[0]["cols"]
     step = 8 if m == "64" else 16  # PTX ISA 9.1, table 39
-    if int(n) % step or not 0 < int(n) <= _MOST_ROWS:
-        hint = f"With M {m}, N is a multiple of {step}, at most {_MOST_ROWS}."
+    if int(n) % step or not 0 < int(n) <= _MOST_N:
+        hint = f"With M {m}, N is a multiple of {step}, at most {_MOST_N}."
         raise LayoutError("bad_coordinate", f"No tcgen05.mma has M {m} and N {n}.", hint, "text")
     pair = {"cta_group": "2"} if int(m) > ROWS_OF_CTA else {}
     return f"{text[: found[0].start()]} {text[found[0].end() :]}", {"m": m, "n": n, **pair}
@@ -130,64 +128,11 @@ def _link_cell(lane: int, column: int, sizes: dict[str, str]) -> Meaning:
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
 
 
-def _link_box(text: str) -> Meaning | None:
-    """Link to a tile in words, `tma box 64x128 swizzle 128B bf16`; None for another text, or if both orders of the two
-    lengths fit the swizzle.
-    """
-    found = list_boxes(text)
-    return found[0] if len(found) == 1 else None
-
-
-def list_boxes(text: str) -> tuple[Meaning, ...]:
-    """List the tiles in words of a text, each with its own swizzle and type, or with the only ones of the text; () for
-    another text, or if a tile is open.
-    """
-    sizes = _SIZES.findall(text)
-    words = _list_words(re.sub(r"_|(?<=tensor)-(?=map)", " ", _SIZES.sub(" ", text), flags=re.I))
-    modes = [_MODES[word] for word in words if word in _MODES]
-    bit_counts = [bits for word in words if (bits := _get_bits(word))]
-    known = {*_MODES, *_BOX_WORDS, *_TENSOR, *DTYPES, *vocabulary.SYNONYMS, *_BESIDE_BOX}
-    of_several = _OF_SEVERAL if len(sizes) > 1 else frozenset()
-    is_box = (known | of_several).issuperset(words) and not _BOX_WORDS.isdisjoint(words)
-    if not (is_box and sizes and all(len(set(each)) == 1 or len(each) == len(sizes) for each in (modes, bit_counts))):
-        return ()
-    modes = modes if len(modes) == len(sizes) else modes[:1] * len(sizes)
-    bit_counts = bit_counts if len(bit_counts) == len(sizes) else bit_counts[:1] * len(sizes)
-    found = [
-        _link_lengths(int(first), int(second), mode, bits)
-        for (first, second), mode, bits in zip(sizes, modes, bit_counts, strict=True)
-    ]
-    return tuple(tile for tile in found if tile) if all(found) else ()
-
-
-def _get_bits(word: str) -> int:
-    """Return the bits of an element type, 0 for another word."""
-    names = [name for name in vocabulary.SYNONYMS.get(word, (word,)) if name in DTYPES]
-    return get_dtype(names[0]).bits if names else 0
-
-
-def _link_lengths(first: int, second: int, mode: str, bits: int) -> Meaning | None:
-    """Link to a tile of two lengths, of which one is as wide as the swizzle and the other no less; None for others."""
-    inner = {length for length in (first, second) if 0 < length <= WIDTHS[mode] * 8 // bits}
-    if inner != {WIDTHS[mode] * 8 // bits} or bits < 8:
-        return None
-    k = inner.pop()
-    mn = second if first == k else first
-    if not 0 < mn <= _MOST_ROWS:
-        return None
-    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": mn, "k": k}
-    link = f"/smem?{urlencode(query)}"
-    order = f"The {k} fit the width of the swizzle, so they are contiguous. " if k != mn else ""
-    notice = f"{order}Assumed: K-major. The page takes any other."
-    title = f"A tile of {mn} rows of {k} {bits}-bit elements with the {mode} swizzle"
-    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=(notice,))
-
-
 def _link_byte(rest: str, byte: int) -> Meaning | None:
     """Link to the element at a byte of a swizzled tile; None if the rest of the text is about something else."""
-    words = _list_words(rest)
-    modes = {_MODES[word] for word in words if word in _MODES}
-    if len(modes) != 1 or not {*words} <= {*_MODES, *_SHARED, *_MAJORS, "lie", "lies", "element", "goes", "go"}:
+    words = list_words(rest)
+    modes = {MODES[word] for word in words if word in MODES}
+    if len(modes) != 1 or not {*words} <= {*MODES, *_SHARED, *_MAJORS, "lie", "lies", "element", "goes", "go"}:
         return None
     mode = modes.pop()
     major = next((_MAJORS[word] for word in words if word in _MAJORS), "K")
@@ -204,7 +149,7 @@ def _link_byte(rest: str, byte: int) -> Meaning | None:
     return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=(notice,))
 
 
-def _list_words(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """List the words of a text other than those of a question or sentence."""
     words = [word.strip(",:") for word in _WORD.findall(text.lower())]
     return [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
@@ -244,10 +189,10 @@ def _check_cell(row: int, column: int, sought: str, sizes: dict[str, str]) -> No
 
 
 def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
-    modes = {_MODES[word] for word in words if word in _MODES}
+    modes = {MODES[word] for word in words if word in MODES}
     majors = {_MAJORS[word] for word in words if word in _MAJORS}
     types = [spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,)) if spelling in DTYPES]
-    named = (*_SHARED, *_MODES, *_MAJORS, *vocabulary.SYNONYMS, *DTYPES)
+    named = (*_SHARED, *MODES, *_MAJORS, *vocabulary.SYNONYMS, *DTYPES)
     if len(modes) != 1 or len(majors) > 1 or any(word not in named for word in words):
         return None
     _check_size(question)
@@ -262,7 +207,7 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
 
 def _check_size(question: ElementQuestion) -> None:
     """Raise LayoutError if an element is outside the size of the tile that the text gives."""
-    sizes = _SIZES.findall(question.rest)
+    sizes = SIZES.findall(question.rest)
     if len(sizes) != 1:
         return
     rows, cols = map(int, sizes[0])

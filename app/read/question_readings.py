@@ -69,8 +69,6 @@ def read_place_question(text: str) -> Reading | None:
     in_memory = memory_elements.answer_question(cleaned)
     if isinstance(in_memory, LayoutError):
         return _read_refused_place(text, in_memory)
-    if boxes := memory_elements.list_boxes(cleaned)[1:]:
-        return copy_fact(Reading, memory_elements.list_boxes(cleaned)[0], also=boxes)
     if in_memory:
         return copy_fact(Reading, in_memory, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
     if elements.asks_for_scales(cleaned):

@@ -35,6 +35,7 @@ from lanescope.app.read import (
     tensor_forms,
     thread_names,
     tile_elements,
+    tile_words,
     wildcards,
     word_uses,
 )
@@ -210,6 +211,8 @@ def _read_plain_words(text: str) -> Reading | None:
         return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
+    if (tiles := tile_words.read_tiles(text)) is not None:
+        return tiles
     if described := canonical_forms.find_meaning(text) or word_uses.find_meaning(text):
         return copy_fact(Reading, described, also=())
     found = page_meanings.find_asked(text)
@@ -345,6 +348,8 @@ def _find_question_link(text: str, cleaned: str) -> str | None:
     pages = page_meanings.find_asked(text)
     if len(pages) == 1 and len(pages[0].notices) == 1:  # a page without a sentence that only the answer has
         return pages[0].link if pages[0].kind == "topic" else ""
+    if (tiles := tile_words.read_tiles(cleaned)) is not None:
+        return tiles.link if tiles.kind == "topic" and not tiles.also else ""
     if in_memory := memory_elements.answer_question(cleaned):
         return "" if isinstance(in_memory, LayoutError) else in_memory.link
     if elements.asks_for_scales(cleaned):

@@ -16,7 +16,7 @@ from lanescope.ptx.table.descriptors import FORMATS
 
 HINT = "Write size, type, major and swizzle: 128x64 bf16 K-major 128B base=0x400; or a CuTe layout of (mn, k)."
 _SIZE = re.compile(r"(\d{1,6})[x×](\d{1,6})")
-_MAJORS = {"k": "K", "mn": "MN", "k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
+MAJORS = {"k": "K", "mn": "MN", "k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
 _MODES = {name.lower(): name for form in FORMATS for name in form.names}
 _PAIRS = {"base": True, "element_bits": True, "order": False, "swizzle_by": False, "swizzle": False}  # is a number
 
@@ -51,8 +51,8 @@ def _parse_word(word: str) -> dict[str, Any]:
     low = word.lower()
     if size := _SIZE.fullmatch(low):
         return {"mn": int(size[1]), "k": int(size[2])}
-    if low in _MAJORS:
-        return {"major": _MAJORS[low]}
+    if low in MAJORS:
+        return {"major": MAJORS[low]}
     if low in _MODES:
         return {"swizzle": _MODES[low]}
     name, equals, value = low.partition("=")
