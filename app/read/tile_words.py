@@ -5,6 +5,8 @@ is missing or wrong.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from lanescope.app.kit.fact import copy_fact
@@ -49,29 +51,50 @@ def list_tiles(text: str) -> tuple[Meaning, ...]:
     """
     if _LINE.fullmatch(text) and (spec := _parse_line(text)):
         return (_build_tile(spec, ()),)
-    sizes = [(int(first), int(second)) for first, second in SIZES.findall(text)]
-    bit_counts = [int(bits) for bits in _BITS.findall(text)]
-    words = list_words(_JOINED.sub(" ", _BITS.sub(" ", SIZES.sub(" ", text))))
-    if not sizes or not _are_of_tiles(words, len(sizes) > 1):
+    words = _parse_words(text)
+    if words is None:
         return ()
-    widths = [word for word in words if _WIDTH.fullmatch(word) and word not in MODES]
-    modes = [MODES[word] for word in words if word in MODES] or ["none" for word in words if word in _NONE]
-    bit_counts += [bits for word in words if (bits := _get_bits(word))]
-    majors = {MAJORS[word] for word in words if word in MAJORS}
-    if len(sizes) == 1:
-        if widths:
-            get_mode(widths[0][:-1] + "B")
-        return () if not modes else (_find_tile(text, sizes[0], modes, bit_counts, majors, not _BOX.isdisjoint(words)),)
-    if widths or not all(len(set(each)) == 1 or len(each) == len(sizes) for each in (modes, bit_counts)):
-        return ()
-    modes, bit_counts = (each if len(each) == len(sizes) else each[:1] * len(sizes) for each in (modes, bit_counts))
+    if len(words.sizes) == 1:
+        return (_find_tile(words, words.sizes[0], words.modes, words.bit_counts),)
     try:
         return tuple(
-            _find_tile(text, size, [mode], [bits], majors, True)
-            for size, mode, bits in zip(sizes, modes, bit_counts, strict=True)
+            map(_find_tile, repeat(words), words.sizes, words.spread(words.modes), words.spread(words.bit_counts))
         )
     except LayoutError:
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _TileWords:
+    """What a text of tiles says: their sizes, swizzle modes, bits of an element and majors; is_box: whether it calls
+    them boxes.
+    """
+
+    text: str
+    sizes: tuple[tuple[int, int], ...]
+    modes: tuple[str, ...]
+    bit_counts: tuple[int, ...]
+    majors: frozenset[str]
+    is_box: bool
+
+    def spread(self, found: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return what each tile has: its own value, or all that the text has."""
+        return [(value,) for value in found] if len(found) == len(self.sizes) else [found] * len(self.sizes)
+
+
+def _parse_words(text: str) -> _TileWords | None:
+    """Parse a text of tiles; None for another one, or if it names no swizzle. LayoutError for one that none has."""
+    sizes = tuple((int(first), int(second)) for first, second in SIZES.findall(text))
+    words = list_words(_JOINED.sub(" ", _BITS.sub(" ", SIZES.sub(" ", text))))
+    if not sizes or not _are_of_tiles(words, len(sizes) > 1):
+        return None
+    for word in words:
+        if _WIDTH.fullmatch(word) and word not in MODES:
+            get_mode(word[:-1] + "B")
+    modes = tuple(MODES[word] for word in words if word in MODES) or ("none",) * (not _NONE.isdisjoint(words))
+    bit_counts = (*map(int, _BITS.findall(text)), *filter(None, map(_get_bits, words)))
+    majors = frozenset(MAJORS[word] for word in words if word in MAJORS)
+    return _TileWords(text, sizes, modes, bit_counts, majors, not _BOX.isdisjoint(words)) if modes else None
 
 
 def _are_of_tiles(words: list[str], several: bool) -> bool:
@@ -96,20 +119,20 @@ def _parse_line(text: str) -> dict[str, Any]:
 
 
 def _find_tile(
-    text: str, size: tuple[int, int], modes: list[str], bit_counts: list[int], majors: set[str], in_box: bool
+    words: _TileWords, size: tuple[int, int], modes: tuple[str, ...], bit_counts: tuple[int, ...]
 ) -> Meaning:
     """Return the tile of one size; LayoutError if its type, its swizzle or the order of its lengths is open."""
     for found, what in ((bit_counts, "element type"), (modes, "swizzle")):
         if len(set(found)) != 1:
             how = f"several {what}s" if found else f"no {what}"
-            raise LayoutError("bad_tile", f"'{shorten_value(text.strip())}' has {how}.", HINT, "text")
+            raise LayoutError("bad_tile", f"'{shorten_value(words.text.strip())}' has {how}.", HINT, "text")
     mode, bits = modes[0], bit_counts[0]
-    if majors:
+    if words.majors:
         mn, k = size
-        return _build_tile({"mn": mn, "k": k, "element_bits": bits, "major": min(majors), "swizzle": mode}, ())
+        return _build_tile({"mn": mn, "k": k, "element_bits": bits, "major": min(words.majors), "swizzle": mode}, ())
     k = _find_contiguous(size, mode, bits)
     mn = size[1] if size[0] == k else size[0]
-    if in_box and mn > MOST_BOX:
+    if words.is_box and mn > MOST_BOX:
         raise LayoutError("bad_tile", f"A box has at most {MOST_BOX} elements in each dimension, not {mn}.", "", "text")
     order = f"The {k} fit the width of the swizzle, so they are contiguous. " if k != mn else ""
     spec = {"mn": mn, "k": k, "element_bits": bits, "major": "K", "swizzle": mode}
