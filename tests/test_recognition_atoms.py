@@ -349,6 +349,8 @@ IN_CPP = '{S("register"), {{0, 1}, {8, 0}}}, {S("lane"), {{0, 2}, {0, 4}, {1, 0}
         f'LinearLayout.from_bases([("register", [[0, 1], [8, 0]]), ("lane", {LANES})], ["dim0", "dim1"])',
         f"LinearLayout.from_bases([('register', [[0, 1], [8, 0]]), ('lane', {LANES})], ['dim0', 'dim1'], [16, 8])",
         f'LinearLayout({{{IN_CPP} {{S("block"), {{}}}}}}, {{S("dim0"), S("dim1")}})',
+        f'LinearLayout({{"lane": {LANES}, "register": [[0, 1], [8, 0]]}})',
+        f"LinearLayout({{'register': [(0, 1), (8, 0)], 'lane': {LANES}, 'warp': []}}, ['dim0', 'dim1'])",
         f'LinearLayout layout({{{IN_CPP}}}, {{{{S("dim0"), 16}}, {{S("dim1"), 8}}}}, /*requireSurjective=*/true);',
     ],
 )
@@ -362,9 +364,11 @@ def test_a_linear_layout_is_read_from_its_constructor_as_from_its_print(made: st
     [
         'LinearLayout({{S("register"), {{0, x}}}}, {S("dim0"), S("dim1")})',
         "LinearLayout([1], [2])",
+        "LinearLayout({'register': bases, 'lane': lanes})",
         'LinearLayout({{"register", {{0, 1, 2}}}, {"lane", {{1, 0}}}}, {"dim0", "dim1"})',  # three outputs for two
         'LinearLayout({{"register", {{0, 1}}}, {"lane", {{8, 0}}}}, {{"dim0", 8}, {"dim1", 2}}, false)',  # row 8 of 8
     ],
 )
 def test_a_linear_layout_with_an_open_basis_is_not_read(made: str) -> None:
-    assert reader.recognise_text(made).found == ()
+    read = reader.recognise_text(made)
+    assert read.found == () and "not lists of numbers" in read.refused[0].message

@@ -67,7 +67,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
     Recogniser(
         "a Triton or Gluon layout",
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
-        triton.recognise_triton_layouts,
+        triton.read_layouts,
         ("#", "layout", "where out dims are"),
     ),
     Recogniser(

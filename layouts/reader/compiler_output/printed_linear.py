@@ -6,7 +6,8 @@
 where out dims are: [dim0 (size 16), dim1 (size 2)]
 
 Also its constructors, LinearLayout.from_bases([("register", [[0, 1]]), …], ["dim0", "dim1"]) in Python and
-LinearLayout({{S("register"), {{0, 1}}}, …}, {S("dim0"), S("dim1")}) in C++.
+LinearLayout({{S("register"), {{0, 1}}}, …}, {S("dim0"), S("dim1")}) in C++, and a mapping of the bases,
+LinearLayout({"register": [[0, 1]], …}).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 from typing import Any
 
 from lanescope.cxx.source_text import find_closing, strip_comments
+from lanescope.errors import LayoutError
 
 _LONGEST = 64  # lines of a print: bits of the inputs
 _LINE = r"[ \t]*-?[ \t]*(?:[a-z]\w{0,15}=\d{1,9} -> \([-\d, ]{1,60}\)|[a-z]\w{0,15} is a size 1 dimension)[ \t]*\n"
@@ -24,10 +26,13 @@ _BASIS = re.compile(r"([a-z]\w*)=(\d+) -> \(([-\d, ]+)\)|([a-z]\w*) is a size 1"
 _COORDINATES = re.compile(r"-?\d{1,9}(?:, ?-?\d{1,9})*")
 _SIZE = re.compile(r"dim(\d) \(size (\d{1,9})\)")
 _CALL = re.compile(r"\bLinearLayout(?:\.from_bases|\s+\w+)?\s*\((?=\s*[\[{])")
+_ALONE = re.compile(r"\s*(?:\w+(?:\.|::))*LinearLayout(?:\.from_bases|\s+\w+)?\s*\(.*\)\s*;?\s*", re.S)
 _NAME = re.compile(r'\b(?:S|str_attr)\("(\w+)"\)')
 _BRACKETS = str.maketrans("{}()", "[][]")
+_TUPLES = str.maketrans("()", "[]")
 _FLAG = re.compile(r"\b(?:True|False)\b")
-_TRAILING = re.compile(r",\s*\]")
+_MAPPING = re.compile(r'\s*\{\s*"[^{}]*\}')
+_TRAILING = re.compile(r",(?=\s*[]})])")
 _CLASSES = (  # Gluon's class, an input that it has, and its argument for each input
     (
         "DistributedLinearLayout",
@@ -52,12 +57,19 @@ def spell_printed_layouts(text: str) -> str:
     return text
 
 
+def refuse_open_call(text: str) -> None:
+    """Raise LayoutError if a text is nothing but a constructor that `spell_printed_layouts` leaves."""
+    if _ALONE.fullmatch(text):
+        hint = 'Write a vector for each bit: LinearLayout({"register": [[0, 1]], "lane": [[0, 2], [1, 0]]}).'
+        raise LayoutError("bad_layout", "The bases of this LinearLayout are not lists of numbers.", hint, "text")
+
+
 def _spell_call(arguments: str) -> str:
     """Return a constructor's layout as a Gluon class, "" if its arguments are not numbers and names."""
-    listed = _NAME.sub(r'"\1"', strip_comments(arguments)).replace("'", '"').translate(_BRACKETS)
-    listed = _FLAG.sub(lambda flag: flag[0].lower(), _TRAILING.sub("]", listed))
+    listed = _NAME.sub(r'"\1"', strip_comments(arguments)).replace("'", '"')
+    listed = _FLAG.sub(lambda flag: flag[0].lower(), _TRAILING.sub("", listed))
     try:
-        bases, dims, *rest = json.loads(f"[{listed}]")
+        bases, dims, *rest = _parse_arguments(listed)
         if all(isinstance(dim, list) for dim in dims):  # with their sizes
             dims, rest = [name for name, _ in dims], [[size for _, size in dims]]
         order = sorted(range(len(dims)), key=lambda n: int(dims[n].removeprefix("dim")))
@@ -68,6 +80,17 @@ def _spell_call(arguments: str) -> str:
     except (ValueError, TypeError, AttributeError, IndexError):
         return ""
     return _spell_class(inputs, list(enumerate(sizes)))
+
+
+def _parse_arguments(listed: str) -> list[Any]:
+    """Parse a constructor's bases and dimensions, which a mapping of the bases may leave out; ValueError for others."""
+    mapping = _MAPPING.match(listed)
+    if mapping is None:
+        arguments: list[Any] = json.loads(f"[{listed.translate(_BRACKETS)}]")
+        return arguments
+    bases = [*json.loads(mapping[0].translate(_TUPLES)).items()]
+    rest = json.loads(f"[{listed[mapping.end() :].lstrip(' ,').translate(_BRACKETS)}]")
+    return [bases, *(rest or [[f"dim{n}" for n, _ in enumerate(bases[0][1][0])]])]
 
 
 def _require_sizes(stated: list[int], reached: list[int]) -> list[int]:

@@ -109,6 +109,14 @@ _OF_CLUSTERS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
+def read_layouts(text: str) -> tuple[TextMeaning, ...]:
+    """Return the Triton layouts of a text. LayoutError if it is a linear layout without its bases."""
+    meanings = recognise_triton_layouts(text)
+    if not meanings:
+        printed_linear.refuse_open_call(text)
+    return meanings
+
+
 def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Return the Triton layouts of a text that are not part of another, without repeats."""
     text = printed_linear.spell_printed_layouts(text)
