@@ -50,6 +50,8 @@ class BlockRunner:
             if any(run.runner.unsized for run in branches[0]):
                 return False
             for n, run in enumerate(branches[0]):
+                if not self._has_block(run.function.name, block):
+                    continue
                 if _is_known(run):
                     clusters = self.runs.setdefault((run.function.name, n), [])
                     if not _is_among(run.runner.block_index, clusters):
@@ -57,6 +59,11 @@ class BlockRunner:
                 elif not run.why:
                     self.lost[run.function.name] = run.runners[-1].lost or LOST
         return True
+
+    def _has_block(self, name: str, block: Block) -> bool:
+        """Return whether the grid of a kernel, as far as it is known, has a block."""
+        grid = self.given.grids.get(name, block) if self.given is not None else block
+        return grid is block or all(at < size for at, size in zip(block, grid, strict=True))
 
     def _choose_setup(self, block: Block) -> tuple[TileSetup, tuple[int, int]]:
         """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
