@@ -6,6 +6,7 @@ address of the store where it goes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -194,6 +195,29 @@ def test_d_may_go_through_shared_memory() -> None:
     other_pitch = plant((STAGE_READ, "= stage[i / BN * (BN + 16)"), text=THROUGH_SHARED)
     [(code, line)] = list_findings(other_pitch)
     assert code == "result_misplaced" and STAGE_READ[:9] in line
+
+
+def test_each_kernel_is_run_for_the_blocks_of_its_grid() -> None:
+    """The last block of a kernel that splits K is none of another kernel's."""
+    text, *changes = PROGRAMS["K split along x"]
+    split = plant(*changes, text=text)
+    second = split[split.index("__global__") : split.index("void make_map")] + split[split.index("void run") :]
+    report = run_blocks(KERNEL + re.sub(r"\b(gemm|run)\b", r"\1_parts", second))
+    assert ["gemm_parts" in point.message for point in report.open] == [True]
+
+
+def test_dynamic_shared_memory_may_be_an_object() -> None:
+    storage = """struct Storage { alignas(1024) bf16 a[STAGES * BM * BK], b[STAGES * BN * BK]; uint64_t full[STAGES]; };
+__global__ void __launch_bounds__(128) gemm("""
+    dynamic = KERNEL[KERNEL.index("  extern __shared__") : KERNEL.index("  int tiles")]
+    text = plant(
+        (dynamic, "  extern __shared__ Storage s;\n  bf16 *sA = s.a, *sB = s.b;\n  uint64_t* full = s.full;\n"),
+        ("__global__ void __launch_bounds__(128) gemm(", storage),
+        text=KERNEL,
+    )
+    assert not run_blocks(text).open
+    wrong = plant((LOAD_B, "t * BK, m * BN);"), text=text)
+    assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
 
 
 @pytest.mark.thorough

@@ -37,7 +37,8 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
     if ("extern" in _find_head(run, declaration) or declaration.external) and not sized:
         known = run.dynamic.get("")
         address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
-        result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
+        one = declaration.type is not None and not declaration.type.dims  # an object, of a class
+        result = Pointer("shared", None, address, item_type, () if one else (0, *dims[1:]))
         run.dynamic.setdefault("", result)
         return result
     key = f"{declaration.span}"
