@@ -43,6 +43,7 @@ STAGED = (
 THROUGH_SHARED = plant((EPILOGUE.replace(STORES, EACH), STAGED), text=KERNEL)
 STAGE_READ = "= stage[i / BN * (BN + 8)"
 LOAD_B = "t * BK, col);"
+GROUP = "threadIdx.x / 128 * 64 * BK"  # the rows of a warpgroup
 
 HALVES = plant(  # each warpgroup copies two boxes to the tensor of C
     (
@@ -197,13 +198,19 @@ def test_d_may_go_through_shared_memory() -> None:
     assert code == "result_misplaced" and STAGE_READ[:9] in line
 
 
+def make_tall(text: str) -> str:
+    """Return a kernel of two warpgroups, with tiles of 128 rows."""
+    threads = ("__launch_bounds__(128)", "__launch_bounds__(256)"), (", 128, bytes>>>", ", 256, bytes>>>")
+    rows = ("row + warp * 16", "row + threadIdx.x / 128 * 64 + warp % 4 * 16")
+    return plant(("BM = 64", "BM = 128"), *threads, (READ_A, f"{READ_A} + {GROUP}"), rows, text=text)
+
+
 def test_each_kernel_is_run_for_the_blocks_of_its_grid() -> None:
-    """The last block of a kernel that splits K is none of another kernel's."""
-    text, *changes = PROGRAMS["K split along x"]
-    split = plant(*changes, text=text)
-    second = split[split.index("__global__") : split.index("void make_map")] + split[split.index("void run") :]
-    report = run_blocks(KERNEL + re.sub(r"\b(gemm|run)\b", r"\1_parts", second))
-    assert ["gemm_parts" in point.message for point in report.open] == [True]
+    """The last block of a kernel with smaller tiles is none of another kernel's."""
+    tall = make_tall(KERNEL)
+    second = tall[tall.index("__global__") : tall.index("void make_map")] + tall[tall.index("void run") :]
+    second = re.sub(r"\bBM\b", "128", re.sub(r"\b(gemm|run)\b", r"\1_tall", second))
+    assert not run_blocks(KERNEL + second).open
 
 
 def test_dynamic_shared_memory_may_be_an_object() -> None:
@@ -265,12 +272,9 @@ def test_a_ring_may_have_to_be_filled_an_even_number_of_times() -> None:
 @pytest.mark.thorough
 def test_a_warpgroup_takes_the_rows_of_the_tile_that_it_stores() -> None:
     """The copy begins where D does, and the first warpgroup reads 64 rows further: its address is wrong."""
-    group = "threadIdx.x / 128 * 64 * BK"
-    threads = ("__launch_bounds__(128)", "__launch_bounds__(256)"), (", 128, bytes>>>", ", 256, bytes>>>")
-    rows = ("row + warp * 16", "row + threadIdx.x / 128 * 64 + warp % 4 * 16")
-    two = plant(("BM = 64", "BM = 128"), *threads, (READ_A, f"{READ_A} + {group}"), rows, text=KERNEL)
+    two = make_tall(KERNEL)
     assert not find_mistakes(two)
-    wrong = plant((group, "(threadIdx.x / 128 + 1) * 64 * BK"), text=two)
+    wrong = plant((GROUP, "(threadIdx.x / 128 + 1) * 64 * BK"), text=two)
     assert [one.code for one in find_mistakes(wrong)] == ["operand_rows_wrong"]
     stored = plant(("threadIdx.x / 128 * 64 + warp", "(threadIdx.x / 128 + 1) * 64 + warp"), text=two)
     assert [one.code for one in find_mistakes(stored)] == ["result_misplaced"]
