@@ -132,3 +132,10 @@ BIAS = (
 
 def test_a_box_that_no_instruction_reads_may_be_needed_in_several_places() -> None:
     assert not check_text(plant(*BIAS)).findings
+
+
+def test_comments_may_be_between_the_strings_of_an_instruction() -> None:
+    """Also a line of slashes, at which a search for the next string must not begin again and again."""
+    commented = plant(("%63}, %64,", '%63}, "  // D\n  ' + "/" * 60 + '\n  "%64, "  /* A */ "'), text=TMA)
+    report, plain = check_text(commented), check_text(TMA)
+    assert (report.steps, report.findings, report.open) == (plain.steps, plain.findings, plain.open)

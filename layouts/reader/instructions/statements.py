@@ -20,7 +20,7 @@ _LEFT_OUT = re.compile(r"\.\.\.|…")
 _CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
 _OPERAND = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?!\.+$)[-!%\w$.|\[\]]+")
 _CONTINUED = re.compile(r"[.:]*(?:[%$]|\{[^{},]*\}[.:\w])")  # an operand or a format is put into it: x4%5.shared
-_ENDS = re.compile(r'\\n|\\t|\\r|\\0[9aAdD]|"\s*"')
+_ENDS = re.compile(r'\\n|\\t|\\r|\\0[9aAdD]|"(?>\s+|//[^\n]*|/\*.*?\*/)*+"', re.S)
 _DECLARED = re.compile(r"\.reg\s*(?P<vector>\.v[248]\s*)?\.\w+\s+(?P<names>[^;\"]*)")
 _NAME = re.compile(r"(%{0,2}[A-Za-z_$][\w$]*)\s*(?:<\s*(\d{1,5})\s*>)?")
 

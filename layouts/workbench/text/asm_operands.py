@@ -9,8 +9,7 @@ from functools import lru_cache
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
-_COMMENT = r"//[^\n]*|/\*.*?\*/"
-_SEAM = re.compile(rf'"(?:\s|{_COMMENT})*"', re.S)  # between two literals that C++ joins: may split a word
+_SEAM = re.compile(r'"(?>\s+|//[^\n]*|/\*.*?\*/)*+"', re.S)  # between two literals that C++ joins: may split a word
 _BREAK = re.compile(r'\\[nt]|"')
 
 
