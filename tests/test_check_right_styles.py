@@ -136,6 +136,7 @@ def test_a_box_that_no_instruction_reads_may_be_needed_in_several_places() -> No
 
 def test_comments_may_be_between_the_strings_of_an_instruction() -> None:
     """Also a line of slashes, at which a search for the next string must not begin again and again."""
-    commented = plant(("%63}, %64,", '%63}, "  // D\n  ' + "/" * 60 + '\n  "%64, "  /* A */ "'), text=TMA)
-    report, plain = check_text(commented), check_text(TMA)
-    assert (report.steps, report.findings, report.open) == (plain.steps, plain.findings, plain.open)
+    comments = ("%66, 1, 1, 0,", '%66, "  // accumulate\n  ' + "/" * 60 + '\n  "1, 1, "  /* scales */ "0,')
+    wrong = plant(("1, 1, 0, 0;", "1, 1, 0, 1;"), text=TMA)
+    found = [check_text(text) for text in (wrong, plant(comments, text=wrong))]
+    assert [[one.code for one in report.findings] for report in found] == [["wrong_transpose"]] * 2
