@@ -29,6 +29,7 @@ from lanescope.reader.threads.memory.storage import (
     convert_to_float,
     is_zero,
     make_open_data,
+    spread_coefficient,
 )
 
 if TYPE_CHECKING:
@@ -271,7 +272,11 @@ def shuffle_value(run: KernelRunner, mode: str, value: Any, away: Coefficient, w
     source = np.minimum(np.where(mode == "xor", threads // 32 * 32 + (threads % 32 ^ by), source), run.threads - 1)
     if not isinstance(value, ThreadNumber):
         return _exchange_lanes(value, source)
-    return make_number(np.asarray(as_array(value.const))[source], value.kind) if value.const is not None else None
+    return (
+        make_number(spread_coefficient(value.const, run.threads)[source], value.kind)
+        if value.const is not None
+        else None
+    )
 
 
 def _exchange_lanes(value: Any, source: Ints) -> Any:
