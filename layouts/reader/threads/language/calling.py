@@ -67,8 +67,7 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     templates = name.path[-1][1] or ()
     at = node.span[0] if len(name.path) == 1 else find_namespace(run.text, found.homes, name.path[-2][0])
     chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)
-    if chosen is not None:
-        chosen = choose_specialization(run, found, chosen, node, templates, scope)
+    chosen = choose_specialization(run, found, chosen, node, templates, scope)
     if _can_run(chosen, run):
         home = _find_home(run, name.path, found, scope)
         return call_function(run, chosen, node, templates, scope, home.find_home(chosen.span[0]))

@@ -58,19 +58,29 @@ def _list_fitting(found: FunctionSet, arguments: int, templates: int, at: int) -
 
 
 def choose_specialization(
-    run: KernelRunner, found: FunctionSet, function: tree.Function, node: tree.Call, templates: Templates, scope: Scope
+    run: KernelRunner,
+    found: FunctionSet,
+    function: tree.Function | None,
+    node: tree.Call,
+    templates: Templates,
+    scope: Scope,
 ) -> tree.Function | None:
     """Return the explicit specialization that a call of a template runs, else the template; None if it is not certain.
 
-    templates: the given template arguments.
+    function: the template, None if its code is not known or it is only declared; templates: the given template
+    arguments.
     """
-    outside = run.globals.names.get(function.name)
+    if function is None and any(other.specialized is None for other in found.functions):
+        return None
+    outside = run.globals.names.get(found.functions[0].name)
     specials = _list_specializations(found, outside if isinstance(outside, FunctionSet) else found)
-    if not specials or not function.templates:
+    parameters = function.templates if function is not None else ()
+    if not specials or (function is not None and not parameters):
         return function
     given = [_find_given_type(run, argument, scope) for argument in node.arguments]
     bound = [evaluate_template(run, argument, scope) for argument in templates]
-    bound += [_deduce(parameter.name, function, given) for parameter in function.templates[len(bound) :]]
+    if function is not None:
+        bound += [_deduce(parameter.name, function, given) for parameter in parameters[len(bound) :]]
     unsure = False
     for special in specials:
         own = [evaluate_template(run, argument, run.globals) for argument in special.specialized or ()]
