@@ -193,3 +193,59 @@ void run(void* A, void* B, float* C, int M, int N, int K) {
 """
 )
 BY_TMA = "constexpr int BN = 32, BK = 64;\n" + BY_TMA
+
+# D = A·B of 4-bit elements with scale factors, 512 bytes for 128 rows and 64 elements of K
+PACKED = (
+    BY_TMA.replace("BN = 32, BK = 64", "BN = 128, BK = 256")
+    .replace("__nv_bfloat16", "uint8_t")
+    .replace("128 * BK", "128 * BK / 2")
+    .replace("(128 + BN) * BK * 2", "(128 + BN) * BK / 2 + 2 * BK * 8")
+    .replace("sA + k * 16), describe(sB + k * 16)", "sA + k * 32), describe(sB + k * 32)")
+    .replace("BK / 16; ++k", "BK / 64; ++k")
+    .replace("strides[1] = {k * 2}", "strides[1] = {k / 2}")
+    .replace("BFLOAT16", "16U4_ALIGN8B")
+    .replace('"r"(BN)', '"r"(2 * BN)')
+    .replace("1u << 4 | 1u << 7 | 1u << 10 | BN / 8 << 17 | 8u << 24", "1u << 7 | 1u << 10 | BN / 8 << 17 | 1u << 27")
+    .replace("kind::f16 [%0], %1, %2, %3, p;", "kind::mxf4nvf4.block_scale.block16 [%0], %1, %2, %3, [%5], [%6], p;")
+    .replace("int on)", "int on, uint32_t sfa, uint32_t sfb)")
+    .replace('"r"(on)', '"r"(on), "r"(sfa), "r"(sfb)')
+    .replace("t > 0 || k > 0)", "t > 0 || k > 0, d + BN + 4 * k, d + BN + 32 + 4 * k)")
+    .replace("float* C, int M", "const uint8_t* SFA, const uint8_t* SFB, float* C, int M")
+    .replace("void* B, float* C", "void* B, const uint8_t* SFA, const uint8_t* SFB, float* C")
+    .replace("(ta, tb, C,", "(ta, tb, SFA, SFB, C,")
+    .replace(
+        "void run(void* A, void* B, const uint8_t* SFA, const uint8_t* SFB,",
+        "void run(void* A, void* B, uint8_t* SFA, uint8_t* SFB,",
+    )
+    .replace(
+        "__global__",
+        r"""__device__ void bring(void* to, const uint8_t* from, uint64_t* bar) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :: "r"(shared(to)), "l"(from), "r"(BK * 8), "r"(shared(bar)));
+}
+__device__ void copy(uint32_t to, const void* from) {
+  const uint64_t of = (shared(from) & 0x3FFFF) >> 4 | 8ull << 32 | 1ull << 46;
+  asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :: "r"(to), "l"(of));
+}
+__global__""",
+    )
+    .replace(
+        "  __shared__ uint64_t full, done;",
+        "  uint8_t *sSFA = sB + BN * BK / 2, *sSFB = sSFA + BK * 8;\n  __shared__ uint64_t full, done;",
+    )
+    .replace(
+        "t * BK, col);\n",
+        """t * BK, col);
+      bring(sSFA, SFA + (row / 128 * (K / 64) + t * (BK / 64)) * 512, &full);
+      bring(sSFB, SFB + (col / 128 * (K / 64) + t * (BK / 64)) * 512, &full);
+""",
+    )
+    .replace(
+        "      for (int k = 0; k < BK",
+        """      for (int k = 0; k < BK / 64; ++k) {
+        copy(d + BN + 4 * k, sSFA + 512 * k);
+        copy(d + BN + 32 + 4 * k, sSFB + 512 * k);
+      }
+      for (int k = 0; k < BK""",
+    )
+)

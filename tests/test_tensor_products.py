@@ -9,7 +9,7 @@ import pytest
 from lanescope.workbench.products.result_origins import OriginReport
 from tests.cases import for_each
 from tests.checked import check_whole, locate_findings, run_blocks
-from tests.tensor_kernels import BY_TMA
+from tests.tensor_kernels import BY_TMA, PACKED
 from tests.transfer_kernels import plant
 
 
@@ -154,6 +154,73 @@ def test_copied_scale_factors_leave_the_rest_of_d_to_check() -> None:
     assert not report.mistakes and ["scale factors" in one.message for one in report.open] == [True]
     (found,) = run_blocks(plant(("t * BK, row)", "t * BK, col)"), text=text)).mistakes
     assert found.code == "row_coordinate_wrong"
+
+
+PACKED_MISTAKES = [  # what stands there, what is planted, code
+    ("&full, t * BK, row)", "&full, t * BK, col)", "row_coordinate_wrong"),
+    ("&full, t * BK, row)", "&full, t * BK / 2, row)", "k_coordinate_wrong"),
+    ("t < K / BK;", "t < K / BK - 1;", "k_slices_left"),
+    ("(row + threadIdx.x) * N", "(row + threadIdx.x / 2) * N", "result_misplaced"),
+    ("describe(sB + k * 32)", "describe(sB + (k ^ 1) * 32)", "k_slice_repeated"),
+]
+
+
+@for_each(("old", "new", "code"), PACKED_MISTAKES, sample=1)
+def test_pairs_of_elements_in_a_byte_are_followed(old: str, new: str, code: str) -> None:
+    assert run_blocks(PACKED).mistakes == ()
+    assert [one.code for one in run_blocks(plant((old, new), text=PACKED)).mistakes] == [code]
+
+
+def test_a_template_may_be_given_maps_of_several_ranks() -> None:
+    """A copy has as many coordinates as its map has dimensions."""
+    box = "      load(sA, &ta, &full, t * BK, row);\n      load(sB, &tb, &full, t * BK, col);\n"
+    deep = box.replace("load(", "load_panel(").replace("t * BK, ", "0, ").replace(");", ", t);")
+    helper = BY_TMA[BY_TMA.index("__device__ void load(") : BY_TMA.index("__global__")]
+    of_panel = helper.replace("load(", "load_panel(").replace(".2d.", ".3d.").replace("int row", "int row, int panel")
+    of_panel = of_panel.replace("{%3, %4}", "{%3, %4, %5}").replace('"r"(row)', '"r"(row), "r"(panel)')
+    maps = """  if (deep) {
+    uint64_t dims[3] = {BK, rows, k / BK}, strides[2] = {k * 2, BK * 2};
+    uint32_t box[3] = {BK, box_rows, 1}, ones[3] = {1, 1, 1};
+    cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, data, dims, strides, box, ones,
+                           CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                           CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return;
+  }
+"""
+    text = plant(
+        ("__global__", f"{of_panel}template <bool DEEP> __global__"),
+        (box, f"      if constexpr (DEEP) {{\n{deep}      }} else {{\n{box}      }}\n"),
+        ("uint32_t box_rows) {\n", f"uint32_t box_rows, bool deep) {{\n{maps}"),
+        ("K, 128)", "K, 128, DEEP)"),
+        ("K, BN)", "K, BN, DEEP)"),
+        ("void run(", "template <bool DEEP> void start("),
+        ("  gemm<<<", "  gemm<DEEP><<<"),
+        text=BY_TMA,
+    )
+    text += "void run(void* A, void* B, float* C, int M, int N, int K) {\n"
+    text += "  start<false>(A, B, C, M, N, K);\n  start<true>(A, B, C, M, N, K);\n}\n"
+    report = check_whole(text)
+    assert (report.findings, report.open) == ((), ())
+    (found,) = check_whole(plant(("(sB, &tb, &full, 0, col, t)", "(sB, &tb, &full, 0, row, t)"), text=text)).findings
+    assert found.code == "row_coordinate_wrong"
+
+
+def test_a_template_may_have_nothing_but_specializations() -> None:
+    asm_ = LOADED.replace('"r"(at)', '"r"(from)').strip()
+    helper = "template <int N> __device__ void load_d(float* r, uint32_t from);\n"
+    helper += "".join(
+        f"template <> __device__ void load_d<{n}>(float* r, uint32_t from) {{ {asm_ if n == 2 else ''} }}\n"
+        for n in (1, 2)
+    )
+    called = plant(("__global__", f"{helper}__global__"), (LOADED, "    load_d<2>(r, at);\n"), text=BY_TMA)
+    assert run_blocks(called) == OriginReport()
+    assert run_blocks(plant(("load_d<2>(r, at)", "load_d<1>(r, at)"), text=called)).open
+
+
+def test_a_shuffle_of_a_constant_is_the_constant() -> None:
+    shuffle = '  int step;\n  asm("shfl.sync.idx.b32 %0, %1, 0, 31, -1;" : "=r"(step) : "r"(2));\n'
+    text = plant(("  for (int c = 0; c < BN; c += 2", f"{shuffle}  for (int c = 0; c < BN; c += step"), text=BY_TMA)
+    assert run_blocks(text) == OriginReport()
 
 
 OPEN = [  # what stands there, what is planted, the reason

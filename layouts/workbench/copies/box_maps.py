@@ -24,9 +24,11 @@ class MapFinder:
     text: KernelText
     sizes: KnownSizes | None = None
 
-    def find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
-        """Return the map that a kernel calls by one of these names; None if there are several different ones."""
-        found = self._find(kernel, names)
+    def find(self, kernel: str, names: frozenset[str], rank: int = 0) -> TensorMap | None:
+        """Return the map that a kernel calls by one of these names; None if there are several different ones. rank: the
+        coordinates of the copy, 0 if any; launches of a template may give it maps of several ranks.
+        """
+        found = self._find(kernel, names, rank)
         if found is None or self.sizes is None:
             return found
         if id(found) not in self._measured:
@@ -37,8 +39,9 @@ class MapFinder:
     def _measured(self) -> dict[int, TensorMap]:
         return {}
 
-    def _find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
+    def _find(self, kernel: str, names: frozenset[str], rank: int) -> TensorMap | None:
         known = self._list_known(kernel, names)
+        known = [one for one in known if len(one.box) == rank] or known
         kinds = {(one.box, one.element_bits, one.swizzle) for one in known}
         return known[0] if len(kinds) == 1 else None
 

@@ -341,7 +341,8 @@ def _find_shared_read(shifted: Sequence[ShiftedTile], side: int) -> StoredTile |
 
 def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
     """Return whether a coordinate is wrong, and not the store: the same elements are computed twice and stored in two
-    places, or the copies of a tile begin within another one, outside the matrix, or not where that begins.
+    places, the rows of A are always those of B, or the copies of a tile begin within another one, outside the matrix,
+    or not where that begins.
     """
     made = [(*map(int, one.tile.made.min(axis=0)), *one.tile.batch) for one in shifted]
     put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
@@ -353,6 +354,8 @@ def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
         return True
     if len(set(put)) < len(set(made)):
         return False
+    if len(set(made)) > 1 and all(at[0] == at[1] for at in made) and any(at[0] != at[1] for at in put):
+        return True
     starts = sorted({(int(one.tile.made[:, side].min()), int(one.tile.made[:, side].max())) for one in shifted})
     if any(after[0] <= before[1] for before, after in pairwise(starts)):
         return True

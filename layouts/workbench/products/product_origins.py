@@ -31,6 +31,7 @@ from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line
 Block = tuple[int, int, int]
 WARPGROUP = 4  # warps
 ALL_BITS = (1 << 64) - 1
+_HALF_BYTE, _PACKED = 4, "16U4_ALIGN8B"  # bits of an element, and the type of a map that packs two in a byte
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +118,9 @@ class SumOrigin:
 
     @property
     def step(self) -> int:
-        """The elements of K in a product."""
-        return self.products[0].views["a"].k
+        """The elements of K in a product, as the tensor counts them: it may have bytes in place of pairs."""
+        seen = self.products[0].views["a"]
+        return seen.k * seen.bits // (self.boxes[0].map.element_bits or seen.bits)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -155,7 +157,7 @@ def split_places(tensor_map: TensorMap, places: Ints, base: int) -> Ints:
     _, pitch = measure_line(tensor_map)
     mode = get_mode(tensor_map.swizzle or "none")
     past = np.asarray(mode.unswizzle(places), np.int64) - base
-    parts = [past % pitch // ((tensor_map.element_bits or 8) // 8)]
+    parts = [past % pitch * 8 // (tensor_map.element_bits or 8)]
     line = past // pitch
     for size in tensor_map.box[1:]:
         parts.append(line % (size or 1))
@@ -186,7 +188,7 @@ def flatten_coordinates(tensor_map: TensorMap, at: Ints) -> Ints:
 
 def list_box_places(tensor_map: TensorMap | None, base: int) -> Ints | None:
     """Return the address of the first byte of each element of a box, innermost first; None if the box is not known."""
-    if tensor_map is None or not is_plain_map(tensor_map):
+    if tensor_map is None or not is_plain_map(tensor_map) or tensor_map.element_bits == _HALF_BYTE:
         return None
     _, pitch = measure_line(tensor_map)
     size, lines = (tensor_map.element_bits or 8) // 8, prod(n or 1 for n in tensor_map.box[1:])
@@ -195,9 +197,10 @@ def list_box_places(tensor_map: TensorMap | None, base: int) -> Ints | None:
 
 
 def is_plain_map(tensor_map: TensorMap) -> bool:
-    """Return whether the places of a map's box are known: whole bytes, known sizes and swizzle."""
+    """Return whether the places of a map's box are known: elements without padding, known sizes and swizzle."""
     sizes = all(tensor_map.box) and bool(tensor_map.box)
-    bits = tensor_map.element_bits in (8, 16, 32, 64)
+    packed = tensor_map.element_bits == _HALF_BYTE and tensor_map.data_type == _PACKED
+    bits = packed or tensor_map.element_bits in (8, 16, 32, 64)
     return sizes and bits and tensor_map.swizzle in ("none", "32B", "64B", "128B")
 
 
@@ -238,7 +241,7 @@ class OriginFinder:
 
     def fill(self, move: BoxMove, lane: int) -> bool:
         """Fill shared memory of the block by a box; return whether its bytes are known."""
-        tensor_map = self.maps.find(self.run.kernel, move.maps)
+        tensor_map = self.maps.find(self.run.kernel, move.maps, len(move.at))
         if tensor_map is None or not is_plain_map(tensor_map) or len(tensor_map.box) != len(move.at):
             return False
         base, span = int(move.place[lane]) & WINDOW, count_box_span(tensor_map)
@@ -343,13 +346,11 @@ def _split_dimensions(
 @lru_cache(maxsize=4096)
 def _list_edges(word: int, seen: View) -> Ints | None:
     """Return the first byte of each row's first element, and of the last element of the first row."""
-    if seen.bits < 8:
-        return None
     try:
         places = find_described_places(word, seen)
     except LayoutError:
         return None
-    return np.concatenate([places[:, 0], places[0, -(seen.bits // 8) :][:1]])
+    return np.concatenate([places[:, 0], places[0, -max(seen.bits // 8, 1) :][:1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,7 +349,7 @@ def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
 def _list_boxed(finder: OriginFinder) -> Iterator[Placed]:
     """Yield the elements that TMA copies store."""
     for move in finder.trace.stores:
-        tensor_map = finder.maps.find(finder.run.kernel, move.maps)
+        tensor_map = finder.maps.find(finder.run.kernel, move.maps, len(move.at))
         if tensor_map is not None:
             for lane, data in move.data.items():
                 yield from _list_box(move, lane, data, tensor_map)

@@ -104,7 +104,7 @@ def _list_boxes(finder: OriginFinder) -> list[_Box]:
     """Return all boxes whose map is known."""
     found = []
     for move in finder.trace.loads:
-        tensor_map = finder.maps.find(finder.run.kernel, move.maps)
+        tensor_map = finder.maps.find(finder.run.kernel, move.maps, len(move.at))
         span = count_box_span(tensor_map) if tensor_map is not None else 0
         for lane in np.flatnonzero(move.mask).tolist():
             if 0 <= int(move.place[lane]) < SHARED_BYTES - span:
@@ -131,7 +131,7 @@ def _list_bytes(step: TileStep, mask: Mask) -> Ints:
 def _list_read(word: int, seen: View) -> Ints:
     """Return the addresses of the bytes that a descriptor reads; none if they are not known."""
     try:
-        places = find_described_places(word, seen).ravel() if seen.bits >= 8 else np.zeros(0, np.int64)
+        places = find_described_places(word, seen).ravel()
     except LayoutError:
         return np.zeros(0, np.int64)
     return places[(places >= 0) & (places < SHARED_BYTES)]

@@ -189,9 +189,9 @@ def _get_known(value: Any) -> int | None:
 
 
 def find_described_places(word: int, view: View) -> Ints:
-    """Return the address of each byte that a descriptor reads: [rows, K · bytes an element]."""
-    address = np.asarray(reads(Descriptor(word, view.form), view), np.int64)
-    return (address[:, :, None] + np.arange(view.bits // 8)).reshape(address.shape[0], -1)
+    """Return the address of each byte that a descriptor reads: [rows, bytes of K]."""
+    address = np.asarray(reads(Descriptor(word, view.form), view), np.int64)[:, :: max(8 // view.bits, 1)]
+    return (address[:, :, None] + np.arange(max(view.bits // 8, 1))).reshape(address.shape[0], -1)
 
 
 def read_described_bytes(run: KernelRunner, word: int, view: View) -> DataBytes:
