@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.known_sizes import KnownSizes
 from tests.cases import for_each
 from tests.test_known_products import KERNEL
 from tests.transfer_kernels import plant
@@ -34,6 +35,7 @@ STYLES = {
     "unused rows": rename({"M": "rows", "N": "cols", "K": "depth"}, SINGLE),
     "one number": SQUARE,
     "constants": CONSTANTS,
+    "strides": rename({"M": "m_ld", "N": "n_ld", "K": "k_ld"}),
     "members": rename({"M": "kM", "N": "kN", "K": "kK"}, CONSTANTS),
 }
 
@@ -48,3 +50,7 @@ def test_sizes_of_other_names_are_found(text: str) -> None:
 def test_leading_dimensions_and_counts_are_no_sizes() -> None:
     more = plant((PARAMETERS, ", int M, int N, int K, int num_parts, int ldx)"), text=KERNEL)
     assert is_proved(rename({"M": "rows", "N": "cols", "K": "depth"}, more))
+
+
+def test_a_name_of_another_function_is_no_digit_separator() -> None:
+    assert KnownSizes({"K": 384, "split": 2}).evaluate("(K'10 + 31) / 32 * split'4") == 24

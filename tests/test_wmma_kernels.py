@@ -141,3 +141,41 @@ __global__ void __launch_bounds__(64) gemm(const half* A, const half* B, float* 
 def test_the_next_tile_of_two_buffers_is_another_one(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
     text = plant(*[change] if change else [], text=BUFFERED)
     assert [(one.code, text[slice(*one.span)]) for one in check_text(text).findings] == mistakes
+
+
+OF_GRID = """#include <mma.h>
+using namespace nvcuda;
+__global__ void gemm(const half* a, const half* b, float* c, int M, int N, int K) {
+  const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const int row = thread / warpSize * 16, col = (blockIdx.y * blockDim.y + threadIdx.y) * 16;
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
+  wmma::fill_fragment(acc, 0.0f);
+  for (int k = 0; k < K; k += 16) {
+    if (row >= M || col >= N) break;
+    wmma::load_matrix_sync(fa, a + row * K + k, K);
+    wmma::load_matrix_sync(fb, b + col * K + k, K);
+    wmma::mma_sync(acc, fa, fb, acc);
+  }
+  if (row < M && col < N) wmma::store_matrix_sync(c + row * N + col, acc, N, wmma::mem_row_major);
+}
+void run(const half* a, const half* b, float* c, int M, int N, int K) {
+  gemm<<<dim3(M / 64, N / 64), dim3(128, 4)>>>(a, b, c, M, N, K);
+}
+"""
+
+
+@for_each(
+    ("change", "codes"),
+    [
+        ((), []),
+        (("thread / warpSize", "(thread >> 5)"), []),
+        (("c + row * N + col", "c + row * K + col"), ["result_misplaced"]),
+    ],
+    sample=1,
+)
+def test_warps_are_numbered_in_the_whole_grid(change: tuple[str, ...], codes: list[str]) -> None:
+    report = check_text(OF_GRID.replace(*change) if change else OF_GRID)
+    assert [one.code for one in report.findings] == codes
+    assert codes or [kernel.gap for kernel in report.kernels] == [""]

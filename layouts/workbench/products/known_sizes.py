@@ -22,6 +22,7 @@ WIDTHS = 1536, 2304  # of M and N, in the order of the text; tiles of 64 to 256 
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 SPLITS = 2  # blocks along z whose number only the launch has
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+_VERSION = re.compile(r"(?<=\w)'\d+\b")  # of a name that several functions have: K'10
 _WORD_OF_SIZE = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
 _CONSTANT = re.compile(r"(?<![\w])k(?=[MNK](?![a-z]))")  # before the name of a constant
 _DIMENSION = re.compile(r"dims\[(\d)\]")
@@ -35,7 +36,7 @@ class KnownSizes:
 
     def evaluate(self, value: SymbolicInt | str | None) -> int | None:
         """Return the value of an expression; None if it has other names."""
-        text = str(value).replace("·", "*")
+        text = _VERSION.sub("", str(value).replace("·", "*"))  # in C++, 384'10 is a number
         if value is None or not all(name in self.names for name in _NAME.findall(text)):
             return None
         try:

@@ -20,7 +20,7 @@ _MARK = "÷"
 def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomial, Coefficient] | None:
     """Divide a polynomial by a positive number, where its open names are multiples of it.
 
-    Return None if it may be negative, or if no size has to be one, as in (blockIdx.x * 3 + lane) / 16.
+    Return None if it may be negative, or if only indices of blocks have to be such, as in (blockIdx.x * 3 + lane) / 16.
 
     >>> divide_terms({("K",): 3, (): 17}, 8)
     {('K÷8',): 3, (): 2}
@@ -38,7 +38,22 @@ def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomia
             result[_join((*names[:at], _divide_name(names[at], by), *names[at + 1 :]))] = factor
         else:
             return None
-    return result if any(_MARK in name for names in result for name in names) else None
+    marked = any(_MARK in name for names in result for name in names)
+    return result if marked or not any(np.any(np.asarray(factor) < 0) for factor in result.values()) else None
+
+
+def find_remainder(terms: Mapping[Monomial, Coefficient], by: int) -> Coefficient | None:
+    """Return what remains of a polynomial after a division by a positive number; None unless its open names are
+    multiples of it, and it is not negative.
+
+    >>> find_remainder({("blockIdx.x",): 128, (): 37}, 32)
+    5
+    >>> find_remainder({("blockIdx.x",): 3, (): 37}, 32)
+    """
+    known = terms.get((), 0)
+    factors = [np.asarray(factor) for factor in terms.values()]
+    multiples = not any(np.any(np.asarray(factor) % by) for names, factor in terms.items() if names)
+    return known % by if multiples and not any(np.any(factor < 0) for factor in factors) else None
 
 
 def _find_size(names: Monomial) -> int | None:
