@@ -45,8 +45,8 @@ def list_bound_edits(
     for span, size in sorted({key for run in runs for key in run.compared}):
         beyond = any(run.compared.get((span, size), Compared(0, 0)).greatest >= size for run in runs)
         beyond |= span in always
-        names = _list_names(blank, span, known, size) if beyond and not is_in_head(blank, span[0]) else ()
-        for name in names:
+        names = _list_names(blank, span, known, size) if beyond else []
+        for name in () if names and is_in_head(blank, span[0]) else names:
             letter = shorten_name(name[2])
             others = (_spell(blank, name, other) for other in "mnk" if other != letter)
             yield from (TextEdit(name.span(2), other) for other in others if other)
@@ -56,7 +56,7 @@ def list_guard_edits(text: str, runs: Sequence[KernelRunner]) -> Iterator[TextEd
     """Yield edits of comparisons that only some threads meet: <= in place of <, the reverse, or a smaller number."""
     blank = blank_text(text)
     for first, past in sorted({span for run in runs for span, of in run.outcomes.items() if DIFFERENT in of}):
-        if is_in_head(blank, first):
+        if past > len(blank) or is_in_head(blank, first):  # in the code of a library
             continue
         for one in _ORDERED.finditer(blank, first, past):
             yield TextEdit(one.span(), _OTHER[one[0]])
