@@ -58,6 +58,12 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "zeros by std::fill_n": (("int d[4] = {};", "int d[4]; std::fill_n(d, 4, 0);"),),
     "partial sums that are only read": (("  float* c =", "  if (d[0] > 1000) trap();\n  float* c ="),),
     "zeros of a class": (("int d[4] = {};", "struct Sums { int d[4] = {}; } sums; int (&d)[4] = sums.d;"),),
+    "words of two": (
+        ("float* C,", "int* C,"),
+        ("float* c =", "int* c ="),
+        ("++i) {\n    const int r", "i += 2) {\n    const int r"),
+        ("c[r * N + n] = sa[r] * sb[n] * d[i]", "*(int64_t*)&c[r * N + n] = *(const int64_t*)&d[i]"),
+    ),
     "scales of 128 rows": (("sa[r]", "sa[r / 128]"),),
     "a bias of each matrix of a batch": (("sb[n]", "sb[blockIdx.z * N + n]"),),
     "elements of each matrix of a batch": (("sa[r]", "sa[(blockIdx.z * M + r) * N + n]"),),

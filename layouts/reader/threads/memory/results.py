@@ -18,6 +18,7 @@ from lanescope.ptx import catalog
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber, as_array, make_number
 from lanescope.reader.threads.language.quotients import Coefficient
+from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
@@ -307,24 +308,30 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds
         run.lost_outputs |= not isinstance(value, FloatConstant | ThreadNumber)
         return
     run.lost_outputs |= bool((value.record[run.mask] == OPEN).any())
-    vector = 2 if place.type.size >= 4 and has_two(run, value) else place.type.vector
-    size = vector or place.type.size
+    size = _measure_stored(run, value, place.type)
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
         run.open_outputs.add(site)
         return
     run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size, adds))
 
 
-def has_two(run: KernelRunner, value: Any) -> bool:
-    """Return whether each four bytes are two elements of D in 16 bits each."""
-    if not isinstance(value, DataBytes) or value.size % 4:
+def _measure_stored(run: KernelRunner, value: DataBytes, kind: SizedType) -> int:
+    """Return the bytes of one element of D among those that are stored as a type, such as a word of several."""
+    if kind.size >= 4 and has_two(run, value):
+        return 2
+    return kind.vector or (4 if kind.size > 4 and has_two(run, value, 4) else kind.size)
+
+
+def has_two(run: KernelRunner, value: Any, width: int = 2) -> bool:
+    """Return whether every two widths of bytes are two elements of D."""
+    if not isinstance(value, DataBytes) or value.size % (2 * width):
         return False
     known = (value.record < 0).all(axis=1)
     if not known.any():
         return False
     size = _measure_element(run.results[-int(value.record[known.argmax(), 0]) - 1])
     elements = value.record, value.thread, value.byte // size
-    return any(bool((each[known, 2] != each[known, 0]).any()) for each in elements)
+    return any(bool((each[known, width] != each[known, 0]).any()) for each in elements)
 
 
 def _measure_element(result: ProductResult) -> int:
