@@ -208,8 +208,8 @@ def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text:
         ),
         ("0x4000004000010100ull, wgmma bf16", "/descriptor/wgmma/0x4000004000010100"),  # of many shapes
         ("0x4000004000010100 bf16 128x64", "/descriptor/wgmma/0x4000004000010100"),
-        ("64x64 f16 K 128B base=0x400", "/smem?swizzle=128B&mn=64&k=64&element_bits=16&major=K&base=0x400"),
-        ("128x64 bf16 K-major", "/smem?swizzle=none&mn=128&k=64&element_bits=16&major=K"),
+        ("64x64 f16 K 128B base=0x400", "/smem?element_bits=16&major=K&swizzle=128B&mn=64&k=64&base=0x400"),
+        ("128x64 bf16 K-major", "/smem?element_bits=16&major=K&swizzle=none&mn=128&k=64"),
     ],
 )
 def test_a_word_with_its_instruction_and_a_tile_in_words_have_a_page(client: Client, text: str, link: str) -> None:

@@ -247,7 +247,9 @@ NAMES = (
         "/tmem",
         "An operand of tcgen05 in SASS: an address of tensor memory, lane × 65536 + column.",
     ),
-    _make_name(r"Swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."),
+    _make_name(
+        r"Swizzle|make_swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."
+    ),
     _make_name(
         r"Sm1xxBlk?Scaled\w*|Sm1xxBlockScaled\w*|Sm100BlockScaled\w*|Sm1xxBlkScaledConfig|deduce_layoutSF[AB]|"
         r"tile_atom_to_shape_SF[AB]|Sf\w*Atom|SfAtom|layoutSF[AB]",

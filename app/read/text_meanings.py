@@ -32,6 +32,7 @@ from lanescope.app.read import (
     question_readings,
     size_questions,
     spelling,
+    swizzle_names,
     tensor_forms,
     thread_names,
     tile_elements,
@@ -102,6 +103,7 @@ def _read_text(text: str) -> Reading:
     for read_first in (
         message_readings.read_message,
         wildcards.read_pattern,
+        swizzle_names.read_swizzle,
         expressions.read_expression,
         opcode_readings.refuse_opcode,
         gemm_shapes.read_shape,

@@ -50,7 +50,7 @@ def list_tiles(text: str) -> tuple[Meaning, ...]:
     text. LayoutError if its only tile is open, or none.
     """
     if _LINE.fullmatch(text) and (spec := _parse_line(text)):
-        return (_build_tile(spec, ()),)
+        return (_build_tile(spec, () if "swizzle" in spec else ("Assumed: no swizzle.",)),)
     words = _parse_words(text)
     if words is None:
         return ()

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from lanescope.cute import algebra, layout as cute
-from lanescope.cute.text import parse_layout
+from lanescope.cute.text import parse_cute_layout, parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -34,6 +34,10 @@ _KNOWN = re.compile(
 )
 _OF_POINTERS = re.compile(r"(?<!\w)(?:Sw?|o|0x[0-9a-fA-F]+|\d+b)(?!\w)")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
+_MADE = re.compile(  # nothing but a layout in C++ or Python
+    r"\s*(?:[\w:& \t]{1,60}=\s*)?(?P<made>(?:cute(?:::|\.))?(?:Layout\s*<|make_layout\s*\().*[>)](?:\{\})?)\s*;?\s*",
+    re.S,
+)
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _NUMBERS = r"\(\d+(?:, ?\d+)+\)"
 _TILE_LAYOUT = re.compile(  # of TVM: S[shape : strides], ComposeLayout(per_element, swizzle_len, atom_len, layout)
@@ -69,7 +73,10 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
             return ()
         if alone := _parse_single_layout(text, not halves, any(line.worded or line.pointed for line in lines)):
             return alone
-    return _parse_several_layouts(text, lines or list(atom_traits.find_layouts(text)))
+    layouts = lines or list(atom_traits.find_layouts(text))
+    if not layouts and len(text) <= cute.LONGEST and (made := _MADE.fullmatch(text)):
+        parse_cute_layout(made["made"], "text")  # says what is wrong
+    return _parse_several_layouts(text, layouts)
 
 
 def _spell_tile_layout(match: re.Match[str]) -> str:
