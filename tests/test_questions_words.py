@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 
@@ -14,8 +13,6 @@ from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import find_certain_link
 from lanescope.app.read.thread_names import find_thread
-from lanescope.names import forms
-from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.client import Client
@@ -40,22 +37,6 @@ def test_an_operand_alone_opens_the_page_about_it(text: str, page: str) -> None:
     assert read(text).link == page
 
 
-@for_each(
-    ("text", "title"),
-    [
-        ("sttm.X16", "STTM.x16: compiled from tcgen05.st.sync.aligned.32x32b.x16.b32"),
-        ("UTCCP.T.S.4x32dp128bit", "UTCCP.T.S.4x32dp128bit: compiled from tcgen05.cp.cta_group::1.32x128b.warpx4"),
-        ("GemmShape<128, 128, 32>", "A tile of CUTLASS 2.x: M 128, N 128, K 32"),
-        ("cutlass::gemm::GemmShape<64,64,32>", "A tile of CUTLASS 2.x: M 64, N 64, K 32"),  # also a shape of wgmma
-        ("GemmShape<16,8,16>", "32 instructions with 'm16n8k16'"),
-        ("GemmShape<16, 16, 16>", "64 instructions with 'm16n16k16'"),  # wmma
-        ("gemm::GemmShape<1, 1, 1>", "GemmShape<1, 1, 1> of CUTLASS 2.x"),
-    ],
-)
-def test_a_name_is_read_as_its_tool_spells_it(text: str, title: str) -> None:
-    assert read(text).title == title
-
-
 # words ---------------------------------------------------------------------------------------------------------------
 
 
@@ -76,137 +57,6 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
 
 
 # names with what an opcode does not say ------------------------------------------------------------------------------
-
-
-@for_each(
-    ("text", "query"),
-    [
-        ("0x4000004000010000 wgmma m64n128k16 bf16 A K-major", "operand=a&major=K"),
-        ("wgmma m64n128k16 bf16 operand b MN-major: 0x4000004000010000", "operand=b&major=MN"),
-        ("desc_b = 0x4000004000010000, wgmma m64n128k16 bf16", "operand=b"),
-        ("what does 0x4000004000010000 mean for A of wgmma.m64n128k16 bf16?", "operand=a"),
-        ("{0x00010000, 0x40000040} for B of wgmma m64n128k16 bf16", "operand=b"),
-        ("0x40000040:0x00010000 for A of HGMMA.64x128x16.F32.BF16", "operand=a"),
-    ],
-)
-def test_a_word_beside_its_instruction_opens_what_it_reads(client: Client, text: str, query: str) -> None:
-    opcode = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
-    reading = read(text)
-    assert reading.link == f"/descriptor/wgmma/0x4000004000010000?instruction={opcode}&{query}", reading
-    assert not reading.notices and client.get(reading.link).status_code == 200
-
-
-def test_a_word_of_tcgen05_beside_its_instruction_opens_what_it_reads(client: Client) -> None:
-    reading = read("0x4000404000010000 for A of tcgen05.mma.cta_group::1.kind::f16")
-    opcode = "tcgen05.mma.cta_group%3A%3A1.kind%3A%3Af16"
-    assert reading.link == f"/descriptor/tcgen05/0x4000404000010000?instruction={opcode}&operand=a"
-    assert client.get(reading.link).status_code == 200
-
-
-@for_each(
-    ("text", "says"),
-    [
-        ("0x4000004000010000 tcgen05.mma.cta_group::1.kind::f16", "tcgen05 needs version 1"),
-        ("0x4000404000010000 wgmma m64n128k16 bf16", "wgmma.mma_async reads descriptors of wgmma"),
-        ("0x4000004000010000 mma.m16n8k16 bf16", "mma reads no matrix descriptor"),
-        ("UR4:UR5 = 0x10100:0x40000040 HGMMA.64x64x16.F32 R24, gdesc[UR4], R24, gsb0", "Not read: 0x40000040."),
-        ("desc_a 0x4000004000010100 wgmma.mma_async.sync.aligned.m64n100k16.f32.f16.f16", "N is 100"),
-    ],
-)
-def test_what_is_not_read_of_a_text_is_said(text: str, says: str) -> None:
-    assert any(says in notice for notice in read(text).notices), read(text)
-
-
-@for_each(
-    "text",
-    [
-        "0x4000004000010100 + 2",
-        "(0x4000004000010100 | 0x2)",
-        "HMMA.16816.F32 R24, R4, R12, R24 ; /* 0x0000000c0804723c */",
-        "wgmma.fence.sync.aligned;",
-        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 64;",
-        "tcgen05.wait::ld.sync.aligned",
-    ],
-)
-def test_what_is_read_is_not_called_unread(text: str) -> None:
-    said = ("Not read", "Not used", "No instruction")  # an opcode without tables exists, too
-    assert not any(notice.startswith(said) for notice in read(text).notices)
-
-
-@for_each(
-    ("text", "notices"),
-    [
-        ("0x4000004000010000 lbo=16 sbo=1024", ()),
-        ("0x4000004000010100 start 0x1000, 128B swizzle", ()),
-        ("0x4000004000010000 SBO 0x20", ("The text says SBO 0x20, but the word has SBO 0x400.",)),
-        ("0x0000004000010000 128B swizzle", ("The text says swizzle 128B, but the word has swizzle none.",)),
-        ("0x4000004000010000 tcgen05 128B swizzle", ("Not used: tcgen05 128B swizzle.",)),
-    ],
-)
-def test_fields_beside_a_bare_word_are_compared_with_its_own(text: str, notices: tuple[str, ...]) -> None:
-    reading = read(text)
-    assert reading.kind == "descriptor" and reading.notices == notices
-
-
-def test_a_labelled_word_keeps_its_label_beside_fields() -> None:
-    assert read("desc: 0x4000004000010000 sbo=512").title.endswith("(desc)")
-
-
-def test_a_start_in_other_units_than_the_strides_is_said() -> None:
-    assert "The start address is read as bytes." in read("start 0x4000 LBO 1 SBO 64 swizzle 128B").notices
-    assert not any("start are" in notice for notice in read("LBO=1 SBO=64 layout_type=3").notices)
-
-
-def test_a_type_beside_a_word_names_no_instruction() -> None:
-    assert read("0x4000004000010000 bf16").notices == ("Not used: bf16.",)
-
-
-def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:
-    """By hand, PTX ISA table 51: D f32 1 << 4, A bf16 1 << 7, B bf16 1 << 10, N / 8 << 17, M / 16 << 24."""
-    reading = read("tcgen05.mma 128x256x16 bf16")
-    word = 1 << 4 | 1 << 7 | 1 << 10 | (256 // 8) << 17 | (128 // 16) << 24
-    assert reading.link == f"/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x{word:08x}"
-    assert "f32 += bf16 × bf16" in reading.title and "f32 += bf16 × bf16" in client.get(reading.link).text
-    pair = read("tcgen05.mma 2cta e4m3 e5m2")
-    assert "kind::f8f6f4 f32 += e4m3 × e5m2 cta_group::2: M 256" in pair.title
-    assert not any("wgmma" in one.link for one in (reading, *reading.also))
-
-
-@for_each(
-    ("text", "name", "types"),
-    [
-        ("imma 16832", "IMMA.16832", {"s8", "u8", "s4", "u4"}),
-        ("hmma 16816 bf16", "HMMA.16816.BF16", {"bf16"}),
-        ("qmma.16832", "QMMA.16832", {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}),
-        ("igmma 64x128x32", "IGMMA.64x128x32", {"s8", "u8"}),
-    ],
-)
-def test_sass_may_have_blanks_for_dots(text: str, name: str, types: set[str]) -> None:
-    reading = read(text)
-    assert reading.title.startswith(f"{name}: compiled from")
-    assert {catalog.find(ptx).types["a"] for ptx in reading.facts["candidates"]} <= types
-
-
-@for_each("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
-def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
-    reading = read(text)
-    assert "idesc=" not in reading.link and not any("idesc=" in one.link for one in reading.also)
-
-
-@for_each(
-    ("text", "ptx"),
-    [
-        ("wgmma n=256 bf16 k=16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
-        ("movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16"),
-        ("mma f32 16 8 16 with bf16 for sm_80", None),
-        ("mma.sync.m16n8k16 with f16 accumulator", None),
-        ("bf16 x bf16 -> f32 m16n8k16", None),
-        ("dmma", None),
-    ],
-)
-def test_a_name_may_be_said_in_other_words(text: str, ptx: str | None) -> None:
-    reading = read(text)
-    assert reading.kind == "instruction" and (ptx is None or reading.facts["ptx"] == ptx), reading
 
 
 @for_each(
@@ -325,12 +175,6 @@ def test_a_number_of_another_kind_names_no_thread() -> None:
         assert find_thread(text) == "", text
 
 
-def test_a_word_may_name_its_kind_after_it() -> None:
-    reading = read("0x4000004000010100 wgmma")
-    assert reading.kind == "descriptor" and reading.facts["word"] == "0x4000004000010100"
-    assert read("cutlass::gemm::GemmShape<16,8,16>").title == read("m16n8k16").title
-
-
 # tasks, targets and opcodes ------------------------------------------------------------------------------------------
 
 
@@ -404,66 +248,4 @@ def test_a_question_about_a_target_and_instructions_counts_them() -> None:
     assert read("V100").title == "No target 'sm_70'" and read("sm_91").title == "No target 'sm_91'"
 
 
-@for_each(
-    "text",
-    ["wgmma", "ldmatrix", "mma.sync", "tcgen05.mma", "tcgen05.ld", "wmma", "wgmma layouts", "wgmma register layout"],
-)
-def test_an_opcode_alone_lists_its_forms_first(text: str) -> None:
-    reading, opcode = read(text), text.split()[0].split(".")[0]
-    assert reading.link.startswith("/instructions?q=") and reading.facts["candidates"][0].startswith(opcode)
-
-
-def test_the_parts_of_a_line_may_stand_apart() -> None:
-    for form in catalog.instructions()[::97]:
-        apart = [part for part in form.ptx.split(".") if part not in ("sync", "aligned")]
-        found = forms.find_forms(" ".join(apart))
-        assert found.exact and found.forms == (form,), form.ptx
-    assert forms.find_forms("mma m16n8k8 f16 f16 f16").forms[0].types["d"] == "f16"  # as often as the text has it
-    assert "row.row" in forms.find_forms("wmma row row m32n8k16 s32 u8").forms[0].ptx
-    for form in catalog.instructions()[::53]:  # a name without its signs means the form first
-        named = forms.find_forms(re.sub(r"\+=|×|,|=|\+", " ", name_form(form).text))
-        assert named.forms[0] is form, (form.ptx, named.forms[0].ptx)
-    assert read("wgmma 64 x 128 x 16 bf16").title == read("wgmma 64x128x16 bf16").title
-
-
-def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
-    assert "Did you mean" not in "".join(read("settings").notices)
-    assert "Did you mean ‘mbarrier’?" in read("mbarier").notices
-    assert "Did you mean" not in "".join(read("ping-pong kernel").notices)  # png is a word of the site
-
-
 # shapes that do not exist --------------------------------------------------------------------------------------------
-
-
-@for_each(
-    ("text", "reason"),
-    [
-        ("wgmma m64n100k16", "Nearest shapes: m64n104k16, m64n96k16"),
-        ("wgmma 64x100x16", "Nearest shapes: m64n104k16, m64n96k16"),
-        ("wgmma n=100 bf16", "Nearest shapes: m64n104k16, m64n96k16"),
-        ("m64n100k16", "No instruction has 'm64n100k16'. Nearest shapes: m64n104k16"),
-        ("mma m100n8k16", "Nearest shapes: m16n8k16"),
-        ("wmma m16n16k17", "Nearest shapes: m16n16k16"),
-        ("D[6][3] of wgmma m64n100k16 f16", "Nearest shapes: m64n104k16"),
-        ("tcgen05.mma m100n64k16", "mma.cta_group::1.kind::f16: M 64 or 128, N 8 to 256 in steps of 8, K 16;"),
-        ("umma 128x300x16", "No tcgen05.mma has m128n300k16"),
-        ("tcgen05.mma m64n8 bf16 cta_group::2", "kind::f16: M 128 or 256, N 16 to 256 in steps of 16, K 16."),
-        ("D[6][3] of tcgen05.mma m100n64k16", "No tcgen05.mma has m100n64k16"),
-        ("SM100_MMA_F16BF16_SS<half_t, half_t, float, 100, 256, UMMA::Major::K, UMMA::Major::K>", "32, 64, 128 or 256"),
-        ("ldmatrix x3", "No instruction has 'x3'. Instead: x1, x2 or x4."),
-        ("stmatrix x8", "Instead: x1, x2 or x4."),
-        ("tcgen05.ld 32x64b x4", "Instead: 16x64b, 16x128b, 16x256b or 32x32b."),
-        ("tcgen05.cp 128x512b", "or 128x256b."),
-    ],
-    sample=8,
-)
-def test_a_shape_that_does_not_exist_is_refused_with_what_does(text: str, reason: str) -> None:
-    reading = read(text)
-    assert reading.kind == "unknown", reading
-    assert reason in reading.notices[0] and not find_certain_link(text)
-
-
-@for_each("text", ["error: Illegal instruction 'wgmma.mma_async' without sm_90a", "llvm.nvvm.tcgen05.mma.shared"])
-def test_a_matrix_opcode_is_neither_another_instruction_nor_refused(text: str) -> None:
-    reading = read(text)
-    assert reading.kind != "unknown" and "neither multiplies" not in "".join(reading.notices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
 from tests.test_known_products import TILED
-from tests.test_thread_styles import KERNEL
+from tests.thread_tile_kernels import KERNEL
 from tests.transfer_kernels import plant
 
 FILL = TILED[TILED.index("    for (int i = tid;") : TILED.index("    __syncthreads();")]
