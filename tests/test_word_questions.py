@@ -105,3 +105,22 @@ def test_a_word_may_name_its_kind_after_it() -> None:
     reading = read("0x4000004000010100 wgmma")
     assert reading.kind == "descriptor" and reading.facts["word"] == "0x4000004000010100"
     assert read("cutlass::gemm::GemmShape<16,8,16>").title == read("m16n8k16").title
+
+
+@for_each(
+    ("text", "word"),
+    [  # C++'s operators on 64 bits
+        ("~0x4000004000010100", 0xBFFFFFBFFFFEFEFF),
+        ("~(0x4000004000010100)", 0xBFFFFFBFFFFEFEFF),
+        ("!0x4000004000010100", 0),
+        ("~0x4000004000010100 & 0x4000004000010101", 1),
+    ],
+)
+def test_an_operator_before_a_word_is_computed(text: str, word: int) -> None:
+    told = read(text)
+    assert int(told.facts["word"], 0) == word and not any("Not read" in notice for notice in told.notices)
+
+
+def test_a_negative_word_in_hexadecimal_is_refused() -> None:
+    told = read("-0x4000004000010100")
+    assert told.kind == "unknown" and "is negative" in told.notices[0]

@@ -15,7 +15,7 @@ from lanescope.reader.words.word_spellings import is_address_number
 
 _LONGEST = 400  # characters of a text of one line
 _CODE = re.compile(  # computes with its numbers, or prints them beside others
-    r"<<|>>|[&|^]=|\w\(|[\"#]|\w\s*[|^&*%]\s*\w|\w\s+[+-]\s+\w"
+    r"<<|>>|~|![\s(]*0x|[&|^]=|\w\(|[\"#]|\w\s*[|^&*%]\s*\w|\w\s+[+-]\s+\w"
 )
 _COMMENT = re.compile(r"/\*[^*]*\*/")  # the encoding behind a line of SASS
 _NUMBER = re.compile(r"(?<![\w.$%])0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){6,15}(?![\w.])")

@@ -22,7 +22,7 @@ from lanescope.reader.words import instruction_word, printed_words, stated_field
 from lanescope.reader.words.word_spellings import has_descriptor_marks, is_address_number
 
 _NUMBER = re.compile(
-    r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
+    r"\s*(?:[~!-][\s(]*)?(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
 )
 _BARE = re.compile(r"\s*[0-9a-fA-F][0-9a-fA-F_'` ]*;?\s*")
 _PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0-9a-fA-F]+[uU]?\s*,")
