@@ -124,3 +124,26 @@ def test_an_operator_before_a_word_is_computed(text: str, word: int) -> None:
 def test_a_negative_word_in_hexadecimal_is_refused() -> None:
     told = read("-0x4000004000010100")
     assert told.kind == "unknown" and "is negative" in told.notices[0]
+
+
+@for_each(
+    "line",
+    [
+        "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, 0x08400490, p;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r5, p; // %r5 = 0x08400490",
+        "UTCHMMA gdesc[UR10], gdesc[UR8], tmem[UR6], tmem[UR4], idesc[UR5], UP0 ; UR5 = 0x08400490",
+    ],
+)
+def test_the_instruction_descriptor_in_a_line_is_read_beside_its_instruction(line: str) -> None:
+    told = read(line)
+    assert told.kind == "instruction" and told.also[0].link == "/idesc/0x08400490?kind=f16"
+
+
+def test_a_number_that_the_kind_does_not_accept_is_not_its_descriptor() -> None:
+    told = read("tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, 0x08400490, p;")
+    assert told.notices == ("Not read: 0x08400490.",) and not told.also
+
+
+def test_a_kind_beside_a_word_makes_it_an_instruction_descriptor() -> None:
+    told = read("0x08400490 kind::f16 bf16")
+    assert told.link == "/idesc/0x08400490?kind=f16" and told.notices == ("Not used: bf16.",)

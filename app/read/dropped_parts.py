@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read.facts import Reading
+from lanescope.app.read.meaning_links import build_meaning
+from lanescope.app.read.word_uses import list_idescs
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.names import lookup
@@ -17,8 +20,10 @@ _LONGEST = 400  # characters of a text of one line
 _CODE = re.compile(  # computes with its numbers, or prints them beside others
     r"<<|>>|~|![\s(]*0x|[&|^]=|\w\(|[\"#]|\w\s*[|^&*%]\s*\w|\w\s+[+-]\s+\w"
 )
-_COMMENT = re.compile(r"/\*[^*]*\*/")  # the encoding behind a line of SASS
+_ENCODED = re.compile(r"/\*[^*]*\*/")  # the encoding behind a line of SASS
 _NUMBER = re.compile(r"(?<![\w.$%])0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){6,15}(?![\w.])")
+_ISSUED = re.compile(r"\btcgen05\.mma\b|\bUTC\w*MMA\b")
+_REFUSING = ("is not a legal", "accepts the word")
 _MOST = 4
 _READ = ("instruction", "descriptor", "topic")  # in others a number is a pointer that a print has beside a layout
 
@@ -28,10 +33,27 @@ def list_dropped(text: str, reading: Reading) -> tuple[str, ...]:
     if reading.kind not in _READ or len(text) > _LONGEST or "\n" in text.strip() or _CODE.search(text):
         return ()
     used = _join_meanings(reading)
-    text = _COMMENT.sub(" ", text)
-    numbers = [match[0] for match in _NUMBER.finditer(text) if not _is_used(match[0], used)]
+    text = _ENCODED.sub(" ", text)
+    numbers = _list_unused(text, used)
     said = [f"Not read: {join_words(list(dict.fromkeys(numbers))[:_MOST])}."] if numbers else []
     return (*said, *_explain_opcodes(text, used))
+
+
+def add_idescs(text: str, reading: Reading) -> Reading:
+    """Add the instruction descriptors of a short text with a tcgen05.mma: the numbers that its kind accepts as one."""
+    if reading.kind != "instruction" or len(text) > _LONGEST or not _ISSUED.search(text):
+        return reading
+    words = [
+        number for number in _list_unused(_ENCODED.sub(" ", text), _join_meanings(reading)) if int(number, 0) < 1 << 32
+    ]
+    found = [build_meaning(meaning, text) for word in words for meaning in list_idescs(text, word)]
+    legal = [meaning for meaning in found if not any(word in " ".join(meaning.notices) for word in _REFUSING)]
+    return copy_fact(Reading, reading, also=(*legal, *reading.also))
+
+
+def _list_unused(text: str, used: str) -> list[str]:
+    """List the numbers of a text that are not in what its meanings say."""
+    return [match[0] for match in _NUMBER.finditer(text) if not _is_used(match[0], used)]
 
 
 def _join_meanings(reading: Reading) -> str:

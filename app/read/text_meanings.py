@@ -93,7 +93,7 @@ _VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
 def read_text(text: str) -> Reading:
     """Return the meanings of a text; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
-    reading = _read_text(text)
+    reading = dropped_parts.add_idescs(text, _read_text(text))
     unread = question_readings.find_unread_place(text, reading)
     dropped = (*dropped_parts.list_dropped(text, reading), *([unread] if unread else ()))
     return copy_fact(Reading, reading, notices=(*reading.notices, *dropped)) if dropped else reading
@@ -109,7 +109,7 @@ def _read_text(text: str) -> Reading:
         gemm_shapes.read_shape,
         dot_sizes.read_dot,
         size_questions.read_sizes,
-        word_uses.refuse_half,
+        word_uses.read_half,
     ):
         if (reading := read_first(text)) is not None:
             return reading

@@ -1,4 +1,4 @@
-"""Read a 64-bit word that is followed by the name of the instruction that uses it: 0x4000004000010100 wgmma bf16."""
+"""Read a word that is followed by the name of the instruction that uses it: 0x4000004000010100 wgmma bf16."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from lanescope import reader
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.links import link_descriptor
 from lanescope.app.read import meaning_links, question_readings
 from lanescope.app.read.facts import Meaning, Reading
@@ -18,7 +19,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.words import stated_fields
+from lanescope.reader.words import instruction_word, stated_fields
 
 _HALF = r"0x[0-9a-f]{1,8}"
 _WORD = rf"(?P<word>0x[0-9a-f_']{{9,20}}[ul]{{0,3}}|{_HALF}:{_HALF}|\{{\s?{_HALF},\s?{_HALF}\s?\}})"
@@ -35,6 +36,7 @@ _NUMBERS = re.compile(_WORD.replace("?P<word>", "?:"), re.I)
 _ARTICLE = re.compile(r"\s+an?\s+(?=(?:wgmma|tcgen05|umma|matrix|i?desc|descriptor)\b)", re.I)
 _USE = r"(?P<use>[\w.:×+=, -]{1,120}?)"
 _HALF_USE = re.compile(rf"\s*(?P<half>0x[0-9a-f]{{5,8}})\s+{_USE}\s*", re.I)
+_KIND_OF_MMA = re.compile(r"(?:tcgen05\.mma[\w.:]*?)?\.?kind::\w+|\b(?:with|of|for)\b")
 _TEXTS = (
     re.compile(rf"\s*(?:(?P<label>\w{{1,30}})\s*[:=]\s*)?{_WORD}[\s,;]+{_USE}\s*", re.I),
     re.compile(rf"\s*{_USE}[\s,;:]+{_WORD}\s*", re.I),
@@ -61,11 +63,15 @@ def strip_question(text: str) -> str:
     return _ARTICLE.sub(" ", _SAID.sub("", text[asked.end() :].rstrip("? "), count=1))
 
 
-def refuse_half(text: str) -> Reading | None:
-    """Refuse a 32-bit number as a descriptor of the wgmma beside it; None for any other text."""
+def read_half(text: str) -> Reading | None:
+    """Read a 32-bit number as the instruction descriptor of the kind beside it; refuse it as a descriptor of the wgmma
+    beside it. None for any other text.
+    """
     match = _HALF_USE.fullmatch(strip_question(text))
     if match is None:
         return None
+    if "kind::" in match["use"]:
+        return _read_idesc(text, match["half"], match["use"])
     use, _ = _split_use(match["use"])
     matches = find_forms(use)
     reads = bool(matches.forms) and all(form.family.by_descriptor for form in matches.forms)
@@ -74,6 +80,21 @@ def refuse_half(text: str) -> Reading | None:
     name = matches.forms[0].family.opcode.text
     notice = f"{match['half']} has 32 bits, and a descriptor of {name} has 64: write it whole, or as high:low."
     return question_readings.build_unknown(text, "Not a descriptor", [notice])
+
+
+def _read_idesc(text: str, word: str, use: str) -> Reading | None:
+    """Read a word as the instruction descriptor of a kind; a notice has the words that are not used."""
+    found = list_idescs(use, word)
+    unused = " ".join(_KIND_OF_MMA.sub(" ", use).split())
+    notices = (f"Not used: {unused}.",) if unused else ()
+    meanings = [meaning_links.build_meaning(one, text) for one in found]
+    return copy_fact(Reading, meanings[0], notices=(*notices, *meanings[0].notices), also=()) if meanings else None
+
+
+def list_idescs(text: str, word: str) -> tuple[TextMeaning, ...]:
+    """List the meanings of a word as an instruction descriptor of the kind that a text names."""
+    kinds = " ".join(re.findall(r"kind::\w+", text))
+    return instruction_word.recognise_instruction_word(f"{kinds} idesc {word}")
 
 
 def find_meaning(text: str) -> Meaning | None:
