@@ -227,6 +227,40 @@ __global__ void __launch_bounds__(128) gemm("""
     assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
 
 
+def test_a_descriptor_may_be_an_object_that_asm_converts() -> None:
+    """As CUTLASS's GmmaDescriptor: a variable is copied, and the result of a call is moved."""
+    descriptor = """union Descriptor {
+  __device__ constexpr Descriptor() noexcept : word(0) {}
+  __device__ constexpr Descriptor& operator=(Descriptor const& o) noexcept { word = o.word; return *this; }
+  __device__ constexpr Descriptor& operator=(Descriptor&& o) noexcept { word = o.word; return *this; }
+  __device__ constexpr operator uint64_t() const noexcept { return word; }
+  uint64_t word;
+  struct { uint16_t start : 14, : 2, lbo : 14, : 2, sbo : 14, : 2; uint8_t : 8; uint8_t : 6, mode : 2; } fields;
+};
+__device__ Descriptor make_desc(const bf16* p) {
+  Descriptor d;
+  d.word = make_smem_desc(p);
+  return d;
+}
+template <int ScaleD>"""
+    text = plant(
+        ("template <int ScaleD>", descriptor),
+        ("uint64_t desc_a, uint64_t desc_b", "Descriptor desc_a, Descriptor desc_b"),
+        (
+            "    for (int k = 0; k < BK / 16; ++k)\n      multiply<1>",
+            "    for (int k = 0; k < BK / 16; ++k) {\n      multiply<1>",
+        ),
+        (
+            f"multiply<1>(d, make_smem_desc({READ_A}), make_smem_desc({READ_B}));",
+            f"Descriptor a, b, c; a = make_desc({READ_A}); c = make_desc({READ_B}); b = c; multiply<1>(d, a, b); }}",
+        ),
+        text=KERNEL,
+    )
+    assert not run_blocks(text).open
+    wrong = plant((LOAD_B, "t * BK, m * BN);"), text=text)
+    assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
+
+
 @pytest.mark.thorough
 def test_arrays_of_a_fixed_size_are_no_dynamic_shared_memory() -> None:
     """A launch of a kernel with only such arrays, `extern` or not, gives no bytes; a wrong column is still found."""

@@ -37,6 +37,9 @@ class FunctionLowering(ExpressionLowering):
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
             return
         path, converted, qualifiers = self._find_function_name(inner)
+        if returns is not None and self.get_text(returns) == "operator":  # by the grammar, a type after two specifiers
+            converted = tree.Type(path, span=self.get_span(inner))
+            path = ((f"operator {path[-1][0]}", None),)
         words = {"virtual" if c.type == "virtual" else self.get_text(c) for c in node.children if c != body}
         outer, own_heads = _split_heads(path, heads)
         clauses = [c.type for c in node.named_children]

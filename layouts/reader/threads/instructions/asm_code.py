@@ -21,7 +21,7 @@ from lanescope.reader.threads.language.numbers import (
     convert_number,
     make_uniform,
 )
-from lanescope.reader.threads.language.places import find_place
+from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import trace_site
 from lanescope.reader.threads.language.types import SizedType
@@ -77,7 +77,7 @@ class AsmCode:
             out = kind.startswith(("=", "+"))
             place = self.places[n] = find_place(self.run, expression, self.scope) if out else None
             if not out:
-                self.values[n] = self.run.evaluate(expression, self.scope)
+                self.values[n] = evaluate_operand(self.run, expression, self.scope)
             elif not kind.startswith("="):
                 self.values[n] = load_place(self.run, place, expression.span) if isinstance(place, Pointer) else None
 

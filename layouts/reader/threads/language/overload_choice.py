@@ -40,7 +40,22 @@ def choose_overload(
     if len(fits) > 1:
         given = [_find_given_type(run, node, scope) for node in arguments]
         fits = [f for f in fits if not any(map(_is_refused, _list_types(run, f, scope), given))]
+        fits = _prefer_references(fits, arguments) if len(fits) > 1 else fits
     return fits[0] if len(fits) == 1 else None
+
+
+def _prefer_references(fits: Sequence[tree.Function], arguments: Sequence[tree.Expression]) -> list[tree.Function]:
+    """Return the functions whose parameters T&& are for results of calls, and of these those with most of them.
+
+    ISO C++20: [over.ics.rank], 3.2.3.
+    """
+    counts = {}
+    for n, function in enumerate(fits):
+        pairs = zip(function.parameters, arguments, strict=False)
+        moved = [node for p, node in pairs if p.type is not None and p.type.reference == "&&"]
+        if function.templates or not any(isinstance(node, _PLACES) for node in moved):
+            counts[n] = sum(isinstance(node, tree.Call) for node in moved)
+    return [fits[n] for n, count in counts.items() if count == max(counts.values())]
 
 
 @lru_cache(maxsize=1 << 10)
