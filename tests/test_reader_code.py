@@ -401,3 +401,23 @@ FORGOTTEN = {
 @for_each("name", FORGOTTEN)
 def test_what_may_change_a_value_leaves_it_open(name: str) -> None:
     assert find_value("", FORGOTTEN[name]) is None
+
+
+@for_each(
+    ("line", "doubted"),
+    [
+        ("const uint64_t mode = WIDE_128B ? 2 : 0;", False),  # it chooses between modes
+        ("const uint64_t mode = 0;  // 128B", True),
+        ("const uint64_t lbo = ROWS * 16;  // 16 bytes a row", False),  # the comment is about a factor
+        ("const uint64_t lbo = ROWS * 16;  // 8 bytes a row", True),
+    ],
+)
+def test_what_a_line_says_of_a_part_of_its_value_is_no_contradiction(line: str, doubted: bool) -> None:
+    rest = "".join(one for one in ("const uint64_t mode = 0;\n", "const uint64_t lbo = 0;\n") if one[:20] != line[:20])
+    code = (
+        f"template <bool WIDE_128B = false, int ROWS = 0> __device__ uint64_t make(const half* p) {{\n{line}\n{rest}"
+        "return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4 | lbo << 16 | 8ull << 32 | 1ull << 46 | mode << 61;\n}\n"
+        "__global__ void k() { __shared__ half p[64]; use(make(p)); }\n"
+    )
+    doubts = [doubt.code for one in find_builders(code) for doubt in one.doubts]
+    assert ("comment_contradicts" in doubts) == doubted

@@ -197,6 +197,8 @@ def _check_named_swizzle(
 
 def _find_named_modes(words: str, alone: bool) -> set[str]:
     """Return the swizzle modes that a line names. alone: it sets only the mode, so that a bare number is one."""
+    if "?" in _COMMENT.sub("", words):
+        return set()  # it chooses between modes
     words = _PTX_TYPE.sub("", words)
     named = {match[1] or match[2] for match in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
     return {f"{match}B" for match in named} | ({"none"} if _NONE.search(words) else set())
@@ -211,7 +213,9 @@ def _describe_stride_conflict(
         return f"The text calls this {'SBO' if name == 'lbo' else 'LBO'}, and the code puts it into {field}."
     comment = " ".join(filter(None, (group for match in _COMMENT.finditer(words) for group in match.groups())))
     numbers = _BYTES.findall(comment)
-    if amount is not None and len(re.findall(r"\d+", comment)) == len(numbers) == 1 and int(numbers[0]) != amount:
+    factors = re.findall(r"\d+", _COMMENT.sub("", words))  # the comment may be about one of them
+    single = len(re.findall(r"\d+", comment)) == len(numbers) == 1 and numbers[0] not in factors
+    if amount is not None and single and int(numbers[0]) != amount:
         return f"The comment says {numbers[0]} bytes, and the code gives {name.upper()} {amount} B."
     return ""
 
