@@ -16,7 +16,7 @@ from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, Barrie
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, check_whole, list_codes, locate_findings
-from tests.tensor_kernels import GEMM
+from tests.tensor_kernels import BY_TMA, GEMM
 from tests.test_copied_bytes import RIGHT as RING
 from tests.transfer_kernels import plant
 
@@ -297,3 +297,31 @@ def test_barriers_of_libcu_are_mbarriers(old: str, new: str, code: str, place: s
     found = find_lines(LIBRARY.replace(old, new))
     assert [of_one for of_one, _ in found] == ([code] if code else [])
     assert all(place in line for _, line in found)
+
+
+AHEAD = plant(  # both stages are filled before the loop
+    ("full, done;", "full[2], done;"),
+    ("init(&full, 1)", "init(&full[0], 1); init(&full[1], 1)"),
+    (
+        "  for (int t = 0; t < K / BK; ++t) {\n    if (threadIdx.x == 0) {\n",
+        "  if (threadIdx.x == 0)\n    for (int t = 0; t < 2; ++t) {\n",
+    ),
+    ("shared(&full)),", "shared(&full[t])),"),
+    ("load(sA, &ta, &full,", "load(sA + t * 5120 * 2, &ta, &full[t],"),
+    ("load(sB, &tb, &full,", "load(sB + t * 5120 * 2, &tb, &full[t],"),
+    ("    wait(&full, t & 1);\n", "  for (int t = 0; t < TURNS; ++t) {\n    wait(&full[t], 0);\n"),
+    (
+        "describe(sA + k * 16), describe(sB + k * 16)",
+        "describe(sA + t * 10240 + k * 16), describe(sB + t * 10240 + k * 16)",
+    ),
+    ("(128 + BN) * BK * 2;\n", "(128 + BN) * BK * 4;\n"),
+    text=BY_TMA,
+)
+
+
+@for_each(("turns", "stage", "codes"), [("2", "t", []), ("1", "t", []), ("2", "0", ["mbarrier_unawaited"])], sample=3)
+def test_copies_may_run_ahead_of_a_loop_that_ends_early(turns: str, stage: str, codes: list[str]) -> None:
+    """With one turn nothing reads the second stage, and nothing has to wait for it."""
+    text = plant(("wait(&full[t], 0)", f"wait(&full[{stage}], {'t' if stage == '0' else '0'})"), text=AHEAD)
+    found = find_lines(f"constexpr int TURNS = {turns};\n{text}")
+    assert [code for code, _ in found] == codes

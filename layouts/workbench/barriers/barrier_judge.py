@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -46,7 +46,7 @@ class ProtocolJudge:
         """Return the mistake of a kernel that copies or commits; others may only try what mbarriers do."""
         if not self.arriving or (not self.filled and not any(event.commits for event in self.events)):
             return None  # an excerpt without arrivals, or a trial of mbarriers
-        if self.unawaited:
+        if self.unawaited and not self._is_short:
             return self._describe_unawaited()
         if self.committed and not self.committed & self.awaited:
             return self._describe_uncollected()
@@ -182,6 +182,15 @@ class ProtocolJudge:
     def unawaited(self) -> frozenset[int]:
         """The mbarriers that bytes of copies arrive on and that no thread waits for."""
         return self.filled - self.awaited
+
+    @property
+    def _is_short(self) -> bool:
+        """Return whether some mbarriers of copies are waited for, and each has one phase: copies of a ring may be
+        issued for more stages than the loop has turns.
+        """
+        steps = ((n, step.place, step.kind) for n, agent in enumerate(self.agents) for step in agent.steps)
+        turns = Counter(step for step in steps if step[1] in self.filled and step[2] != "copy")
+        return bool(self.filled & self.awaited) and max(turns.values(), default=0) == 1
 
     @cached_property
     def awaited(self) -> frozenset[int]:
