@@ -217,6 +217,24 @@ def test_a_template_may_have_nothing_but_specializations() -> None:
     assert run_blocks(plant(("load_d<2>(r, at)", "load_d<1>(r, at)"), text=called)).open
 
 
+def test_an_opcode_may_take_its_parts_from_constant_strings() -> None:
+    """The constraint "C" writes an array of characters into the PTX: CUDA's Inline PTX Assembly, "Constraints"."""
+    struct = 'struct Shape { static constexpr char lanes[] = ".32x32b", other[] = ".16x64b"; };\n'
+    helper = (
+        LOADED.replace(".32x32b", "%3")
+        .replace("r[0]", "p[0]")
+        .replace("r[1]", "p[1]")
+        .replace('"r"(at)', '"r"(from), "C"(SHAPE)')
+    )
+    helper = f"template <const char* SHAPE> __device__ void load_d(float* p, uint32_t from) {{\n{helper}}}\n"
+    struct = struct.replace(", other", ";\n  static constexpr char other")
+    text = plant(
+        ("__global__", f"{struct}{helper}__global__"), (LOADED, "    load_d<Shape::lanes>(r, at);\n"), text=BY_TMA
+    )
+    assert run_blocks(text) == OriginReport()
+    assert run_blocks(plant(("load_d<Shape::lanes>", "load_d<Shape::other>"), text=text)) != OriginReport()
+
+
 def test_a_shuffle_of_a_constant_is_the_constant() -> None:
     shuffle = '  int step;\n  asm("shfl.sync.idx.b32 %0, %1, 0, 31, -1;" : "=r"(step) : "r"(2));\n'
     text = plant(("  for (int c = 0; c < BN; c += 2", f"{shuffle}  for (int c = 0; c < BN; c += step"), text=BY_TMA)

@@ -107,12 +107,15 @@ class AsmCode:
         return self.registers.get(token) or read_register(self.run, token)
 
     def find_string(self, number: int) -> str:
-        """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none
-        does (CUDA's Inline PTX Assembly, "Constraints").
+        """Return the string of an operand "C"(NAME), or "C"(Name<type>::value) that a specialization of a struct gives,
+        "" if none does (CUDA's Inline PTX Assembly, "Constraints").
         """
         if number >= len(self.assembly.operands) or self.assembly.operands[number][0] != "C":
             return ""
         node = self.assembly.operands[number][1]
+        given = evaluate_template(self.run, node, self.scope)
+        if isinstance(given, str):
+            return given
         owner, templates = node.path[-2] if isinstance(node, tree.Name) and len(node.path) > 1 else ("", None)
         kind = evaluate_template(self.run, templates[0], self.scope) if templates and len(templates) == 1 else None
         if not isinstance(kind, SizedType):

@@ -154,7 +154,19 @@ def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Sco
 
 
 def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
-    """Return a template argument: a type or a number."""
+    """Return a template argument: a type, a number, or the text of a constant array of characters."""
+    found = _evaluate_template(run, argument, scope)
+    return _find_string(run, argument) if found is None else found
+
+
+def _find_string(run: KernelRunner, argument: tree.Expression) -> str | None:
+    """Return the text of the only array of characters with the name that a template argument has."""
+    name = argument.path[-1][0] if isinstance(argument, (tree.Type, tree.Name)) and argument.path else ""
+    found = set(re.findall(rf'\bchar\s+{re.escape(name)}\s*\[\s*\]\s*=\s*"([^"]*)"', run.text)) if name else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def _evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
     if isinstance(argument, tree.Type):
         found = find_type(run, argument, scope)
         if found is None and not argument.pointers and not argument.dims:
