@@ -32,7 +32,7 @@ from lanescope.app.kit.settings import LOCAL_SITE, Settings
 from lanescope.app.kit.share import PageCard, format_markdown, read_card
 from lanescope.app.main import create_app
 from lanescope.app.messages.facts import link_message
-from lanescope.app.read import message_readings, text_meanings
+from lanescope.app.read import certain_links, message_readings
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.app.share.draw import draw_alone
 from lanescope.errors import LayoutError
@@ -137,7 +137,7 @@ class SiteExport:
 
     def _resolve_text(self, text: str) -> str:
         """Return the file that a text of /read leads to: a search, unless the text has several lines."""
-        found = message_readings.find_link(text) or text_meanings.find_certain_link(text)
+        found = message_readings.find_link(text) or certain_links.find_certain_link(text)
         if not found and "\n" in text:
             return NEEDS_SERVER
         return self.resolve_address(found or f"/instructions?{urlencode({'q': text} if text else {})}")

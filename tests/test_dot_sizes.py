@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.read import text_meanings
-from lanescope.app.read.text_meanings import find_certain_link
+from lanescope.app.read.certain_links import find_certain_link
 from tests.cases import for_each
 from tests.client import Client
 

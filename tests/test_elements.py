@@ -10,8 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 from lanescope.app.instruction import headline
 from lanescope.app.instruction.state import bind_descriptor, parse_state
 from lanescope.app.read import elements
+from lanescope.app.read.certain_links import find_certain_link
 from lanescope.app.read.facts import Reading
-from lanescope.app.read.text_meanings import find_certain_link, read_text
+from lanescope.app.read.text_meanings import read_text
 from lanescope.ptx import catalog
 from lanescope.render.figure import make_figure
 from tests.cases import for_each

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lanescope.app.read import text_meanings
+from lanescope.app.read.certain_links import find_certain_link
 from lanescope.app.read.facts import Reading
-from lanescope.app.read.text_meanings import find_certain_link
 from lanescope.names import forms
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog

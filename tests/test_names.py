@@ -10,7 +10,7 @@ import pytest
 
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.state import bind_descriptor
-from lanescope.app.read import text_meanings
+from lanescope.app.read import certain_links, text_meanings
 from lanescope.errors import LayoutError
 from lanescope.names import forms, lookup, search, vocabulary
 from lanescope.names.form_names import name_form
@@ -37,7 +37,7 @@ def test_every_form_has_a_name_of_its_own() -> None:
 def test_every_name_opens_exactly_its_form() -> None:
     for form in take_sample(FORMS, 120):
         for text in (name_form(bind_descriptor(form, {})).text, name_form(form).text, wording.format_title(form)):
-            assert text_meanings.find_certain_link(text) in (f"/i/{form.ptx}", _link_unnamed_space(form.ptx)), text
+            assert certain_links.find_certain_link(text) in (f"/i/{form.ptx}", _link_unnamed_space(form.ptx)), text
 
 
 def _link_unnamed_space(ptx: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from lanescope.app.read import element_texts, text_meanings
+from lanescope.app.read import certain_links, element_texts, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.ptx import catalog
 from tests.cases import for_each
@@ -201,7 +201,7 @@ def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> Non
 def test_a_part_that_is_not_read_is_named(text: str, reason: str) -> None:
     reading = read(text)
     assert reading.kind == "unknown" and reason in reading.notices[0], reading
-    assert not text_meanings.find_certain_link(text)
+    assert not certain_links.find_certain_link(text)
 
 
 def test_the_parts_of_a_place_select_what_the_maps_select() -> None:

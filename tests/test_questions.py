@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from lanescope.app.instruction.state import parse_state
-from lanescope.app.read import text_meanings
+from lanescope.app.read import certain_links, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.ptx import catalog
 from lanescope.tiles.tiled_mma import tiled_mma
@@ -89,13 +89,13 @@ def test_the_answer_is_where_the_maps_put_the_element() -> None:
 def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: str) -> None:
     reading = read(text)
     assert reading.kind == "unknown" and limit in reading.notices[0], reading.notices
-    assert text_meanings.find_certain_link(text) == ""
-    assert text_meanings.find_nearest(text) == ()  # the instruction exists
+    assert certain_links.find_certain_link(text) == ""
+    assert certain_links.find_nearest(text) == ()  # the instruction exists
 
 
 def test_what_only_one_matrix_has_is_certain() -> None:
-    assert text_meanings.find_certain_link("(3,12) of mma.m16n8k16 bf16").endswith("?pin=a:3,12")
-    assert text_meanings.find_certain_link("A[0] of mma.m16n8k16 bf16").endswith("?pin=a:0,0")
+    assert certain_links.find_certain_link("(3,12) of mma.m16n8k16 bf16").endswith("?pin=a:3,12")
+    assert certain_links.find_certain_link("A[0] of mma.m16n8k16 bf16").endswith("?pin=a:0,0")
 
 
 def test_what_is_assumed_is_said() -> None:
@@ -232,7 +232,7 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
         held = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
         assert held == made.operand("c").owner(37, 50) and reading.link.endswith("&pin=c:37,50")
         assert "is not used" not in client.get(reading.link).text
-        assert text_meanings.find_certain_link(text) == reading.link
+        assert certain_links.find_certain_link(text) == reading.link
     assert "rows go from 0 to 63" in read(f"C(64,0) of {text_of_tile}").notices[0]
 
 
@@ -246,7 +246,7 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
 )
 def test_two_places_open_the_page_with_both_pins(client: Client, text: str, pins: str) -> None:
     """By hand: A[5][9] is in lane 5 · 4 + 0 and A[5][10] in the next; R2 of lane 20 begins at row 5, column 8."""
-    link = text_meanings.find_certain_link(text)
+    link = certain_links.find_certain_link(text)
     assert link == f"/i/{BF16}?{pins}" and client.get(link).status_code == 200
 
 

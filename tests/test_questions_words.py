@@ -10,8 +10,8 @@ from lanescope.app.catalogue import full_text
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
 from lanescope.app.read import text_meanings
+from lanescope.app.read.certain_links import find_certain_link
 from lanescope.app.read.facts import Reading
-from lanescope.app.read.text_meanings import find_certain_link
 from lanescope.app.read.thread_names import find_thread
 from lanescope.ptx import catalog
 from tests.cases import for_each

@@ -12,7 +12,7 @@ import pytest
 
 from lanescope import reader
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.read import draw, text_meanings
+from lanescope.app.read import certain_links, draw, text_meanings
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -161,7 +161,7 @@ def test_a_layout_says_what_it_is() -> None:
 @for_each("text", ["8:1", "16:32"])
 def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> None:
     kinds = [one.kind for one in reader.recognise_text(text).found]
-    assert kinds == ["layout", "descriptor"] and text_meanings.find_certain_link(text) == ""
+    assert kinds == ["layout", "descriptor"] and certain_links.find_certain_link(text) == ""
 
 
 @for_each(
@@ -194,7 +194,7 @@ def test_several_instructions_stand_in_their_order(client: Client) -> None:
     told = client.post("/api/v1/read", json={"text": text}).json()
     assert told["kind"] == "instruction" and told["facts"]["all"] == [LDMATRIX, M16, LDMATRIX]
     assert [one["link"] for one in told["also"]] == ["/guide/wgmma.fence"]
-    assert text_meanings.find_certain_link(text) == ""
+    assert certain_links.find_certain_link(text) == ""
 
 
 def test_an_operand_is_pinned(client: Client) -> None:

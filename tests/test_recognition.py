@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lanescope import reader
-from lanescope.app.read import text_meanings
+from lanescope.app.read import certain_links, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.workbench import build_workbench
 from tests.cases import for_each
@@ -274,7 +274,7 @@ def test_fields_that_a_text_does_not_assign_are_null() -> None:
 def test_an_expression_of_cxx_opens_no_page(text: str) -> None:
     found = text_meanings.read_text(text)
     assert (found.kind, found.title) == ("unknown", "An expression of C++")
-    assert not text_meanings.find_certain_link(text)
+    assert not certain_links.find_certain_link(text)
 
 
 @for_each(

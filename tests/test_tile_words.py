@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.app.read import text_meanings
+from lanescope.app.read import certain_links, text_meanings
 from lanescope.app.read.facts import Reading
 from tests.cases import for_each
 from tests.client import Client
@@ -23,7 +23,7 @@ def read(text: str) -> Reading:
     ],
 )
 def test_a_box_in_words_opens_its_tile(client: Client, text: str, sizes: str) -> None:
-    link = text_meanings.find_certain_link(text)
+    link = certain_links.find_certain_link(text)
     assert sizes in link and client.get(link).status_code == 200
 
 
@@ -71,7 +71,7 @@ def test_each_box_of_a_print_is_a_map_with_its_own_swizzle(text: str) -> None:
 )
 def test_a_tile_that_is_open_or_none_is_refused_with_the_reason(text: str, reason: str) -> None:
     told = read(text)
-    assert told.kind == "unknown" and reason in told.notices[0] and not text_meanings.find_certain_link(text)
+    assert told.kind == "unknown" and reason in told.notices[0] and not certain_links.find_certain_link(text)
 
 
 @for_each(

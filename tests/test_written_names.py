@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.app.read import text_meanings
+from lanescope.app.read import certain_links, text_meanings
 from tests.cases import for_each
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16"
@@ -35,7 +35,7 @@ TN = "SM80_16x8x16_F32F16F16F32_TN"
 def test_a_name_with_wildcards_means_every_instruction_that_it_matches(pattern: str, expected: list[str]) -> None:
     told = text_meanings.read_text(pattern)
     assert told.kind == "instruction" and sorted(told.facts["candidates"]) == sorted(expected)
-    assert text_meanings.find_certain_link(pattern) == ""
+    assert certain_links.find_certain_link(pattern) == ""
 
 
 @for_each("pattern", ["mma.m16n8k7*", "SM99_*", "wgmma.m64n*k5.*"])
@@ -57,7 +57,7 @@ def test_a_pattern_without_a_match_is_no_instruction(pattern: str) -> None:
 )
 def test_an_atom_that_cute_does_not_have_is_said_to_be_none(name: str, nearest: str) -> None:
     assert text_meanings.read_text(name).notices[0] == f"CuTe has no atom '{name}'. Nearest: {nearest}."
-    assert text_meanings.find_certain_link(name) == "", "the page of the instruction would not say so"
+    assert certain_links.find_certain_link(name) == "", "the page of the instruction would not say so"
 
 
 # CUTLASS's documentation of the algebra: by-mode coalesce, composition, logical_divide
@@ -72,7 +72,7 @@ def test_an_atom_that_cute_does_not_have_is_said_to_be_none(name: str, nearest: 
 def test_an_expression_is_its_result_and_not_its_arguments(expression: str, result: str) -> None:
     told = text_meanings.read_text(expression)
     assert (told.kind, told.facts["cute"]) == ("layout", result)
-    assert told.link == text_meanings.find_certain_link(expression)
+    assert told.link == certain_links.find_certain_link(expression)
 
 
 @for_each(

@@ -237,7 +237,7 @@ def _list_guide_sections() -> Iterator[_Section]:
     """Yield every page of the guide, and every part of it below a heading."""
     for topic in topics.list_topics():
         slug = topic.page.removeprefix("/guide/")
-        parts = _split_sections(guide_index.read_source(slug))
+        parts = split_sections(guide_index.read_source(slug))
         entry = next(entry for entry in guide_index.ENTRIES if entry.slug == slug)
         title_words = _count(f"{topic.title} {slug} {entry.words} {' '.join(entry.names)}", TITLE)
         lead = _count(topic.summary, LEAD)
@@ -250,8 +250,8 @@ def _list_guide_sections() -> Iterator[_Section]:
                 yield _Section(topic.page, anchor, topic.title, heading, topic.summary, weights)
 
 
-def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
-    """Split a page into (heading, its anchor, text); the first has no heading. The anchors are those of
+def split_sections(markdown: str) -> list[tuple[str, str, str]]:
+    """Split a page into (heading, its anchor, its lines); the first has no heading. The anchors are those of
     app/guide/rendering.py.
     """
     parts: list[tuple[str, str, list[str]]] = [("", "", [])]
@@ -261,7 +261,7 @@ def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
             parts.append((plain, match[2] or re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"), []))
         else:
             parts[-1][2].append(line)
-    return [(heading, anchor, " ".join(lines)) for heading, anchor, lines in parts]
+    return [(heading, anchor, "\n".join(lines)) for heading, anchor, lines in parts]
 
 
 def _list_tools() -> Iterator[_Section]:

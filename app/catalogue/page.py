@@ -15,7 +15,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question_form import answer_without_wrong
-from lanescope.app.read import question_readings, text_meanings
+from lanescope.app.read import certain_links, question_readings
 from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
@@ -113,7 +113,7 @@ def _answer_words(text: str, answer: Reading | None, rows: list[Instruction]) ->
     """Return the text above the matrices: the answer to a question, otherwise the first forms and the topics."""
     return {
         "answer": answer,
-        "certain": text_meanings.find_certain_link(text) if answer else "",
+        "certain": certain_links.find_certain_link(text) if answer else "",
         "hits": [] if answer or not text else rows[:MOST_HITS],
         "topics": [] if answer else topics.find_topics(text),
         "topic_named": bool(topics.find_named_topics(text)),

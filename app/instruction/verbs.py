@@ -70,7 +70,8 @@ def _find_named(text: str) -> str:
     """Find the PTX text of the only instruction that a text names, as the paste box reads it; "" if it means something
     else, or several.
     """
-    from lanescope.app.read.text_meanings import find_certain_link, read_text
+    from lanescope.app.read.certain_links import find_certain_link
+    from lanescope.app.read.text_meanings import read_text
     from lanescope.errors import LayoutError
     from lanescope.names import lookup
 

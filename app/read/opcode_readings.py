@@ -79,7 +79,9 @@ def _explain_wrong(statement: re.Match[str]) -> str:
     A name without operands may be the beginning of an opcode: what it lacks is not an error.
     """
     opcode = statement["opcode"]
-    if reason := explain_order(opcode) or explain_second_word(opcode):
+    named = forms.find_forms(opcode)
+    is_name = named.forms and named.spelled_out and not named.ignored  # wgmma.sp
+    if reason := explain_order(opcode) or ("" if is_name else explain_second_word(opcode)):
         return reason
     has_operands = statement.string[statement.end("opcode") :].lstrip(" \t").startswith(("[", "{", "%"))
     return explain_words(opcode) if has_operands or find_extra_words(opcode) else ""

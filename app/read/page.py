@@ -20,7 +20,7 @@ from lanescope.app.kit.target import parse_target
 from lanescope.app.kit.wire import encode_json_body, read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
-from lanescope.app.read import draw, files, meaning_links, text_meanings, workbench
+from lanescope.app.read import certain_links, draw, files, meaning_links, text_meanings, workbench
 from lanescope.app.read.answer import read_and_check
 from lanescope.app.read.checked import ExaminedText, examine_text
 from lanescope.app.read.edits import RepairedText, repair_text
@@ -253,11 +253,11 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
     reading: Reading | None = None
     nearest: tuple[str, ...] = ()
     try:
-        if not error and (address := text_meanings.find_certain_link(text)):
+        if not error and (address := certain_links.find_certain_link(text)):
             return RedirectResponse(address, 303)
         if text.strip() and not error:
             reading = text_meanings.read_text(text)
-            nearest = text_meanings.find_nearest(text)
+            nearest = certain_links.find_nearest(text)
     except LayoutError as refused:
         error = refused
     every = [reading, *reading.also] if reading else []

@@ -9,33 +9,30 @@ import re
 from collections.abc import Sequence
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import topics
-from lanescope.app.kit import links
+from lanescope.app.catalogue import full_text, topics
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import (
     canonical_forms,
     dot_sizes,
     dropped_parts,
     element_texts,
-    elements,
     elsewhere,
     expressions,
     gemm_shapes,
     known_names,
     meaning_links,
-    memory_elements,
     message_readings,
     name_readings,
     named_forms,
     opcode_readings,
     page_meanings,
+    printed_names,
     question_readings,
     size_questions,
     spelling,
     swizzle_names,
     tensor_forms,
     thread_names,
-    tile_elements,
     tile_words,
     wildcards,
     word_uses,
@@ -45,7 +42,6 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.names import lookup
 from lanescope.names.forms import FormMatches
-from lanescope.ptx.instruction import Instruction
 from lanescope.reader.grammars import pasted_text
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.words import printed_words
@@ -83,7 +79,14 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_operation": "No such operation",
     "open_formula": "Coordinates not known",
 }
+_UNEXPLAINED = {  # title of an unknown text, of which a page that prints it says more → whether code is enough
+    **dict.fromkeys(("Not recognised", SHARING, "An expression of C++"), True),
+    **dict.fromkeys(
+        ("No such instruction", "Which element?", "Of which instruction?", "A matrix instruction of AMD"), False
+    ),
+}
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
+_PLACE = re.compile(r"\b(?:row|col(?:umn)?|lane|thread|register|element|value|byte|bit)s?\b|\b[A-D]\b")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _WORD = re.compile(r"[A-Za-z0-9]{2}")
 _ARGUMENTS = re.compile(r"[<({]")
@@ -93,10 +96,18 @@ _VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
 def read_text(text: str) -> Reading:
     """Return the meanings of a text; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
-    reading = dropped_parts.add_idescs(text, _read_text(text))
+    reading = dropped_parts.add_idescs(text, _read_printed_name(text, _read_text(text)))
     unread = question_readings.find_unread_place(text, reading)
     dropped = (*dropped_parts.list_dropped(text, reading), *([unread] if unread else ()))
     return copy_fact(Reading, reading, notices=(*reading.notices, *dropped)) if dropped else reading
+
+
+def _read_printed_name(text: str, reading: Reading) -> Reading:
+    """Return the reading of a text that the site prints, if it has no other meaning: the pages that print it."""
+    if reading.kind != "unknown" or reading.title not in _UNEXPLAINED:
+        return reading
+    pages = printed_names.find_printed(text, _UNEXPLAINED[reading.title])
+    return copy_fact(Reading, pages[0], also=_drop_shown(pages[0], (*pages[1:], *reading.also))) if pages else reading
 
 
 def _read_text(text: str) -> Reading:
@@ -137,12 +148,12 @@ def _is_product_of_letters(text: str) -> bool:
 def _read_recognised(text: str, matches: FormMatches | None, recognised: reader.RecognisedText) -> Reading:
     """Read a text by the results and errors of the recognisers, otherwise by the pages that it names, or its words."""
     found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
-    pages = [page_meanings.build_topic(topic) for topic in _find_named_topics(text)]
-    is_malformed = _is_malformed(recognised)
-    is_open = not (found or pages or is_malformed)
+    pages = [page_meanings.build_topic(topic) for topic in find_named_topics(text)]
+    is_wrong = is_malformed(recognised)
+    is_open = not (found or pages or is_wrong)
     if matches and is_open and (reading := name_readings.read_shorter_name(text, matches, recognised)) is not None:
         return reading
-    if found or (pages and not is_malformed):
+    if found or (pages and not is_wrong):
         return _read_meanings(text, found, pages)
     if not recognised.refused:
         return _read_words(text)
@@ -172,7 +183,7 @@ def _read_words(text: str) -> Reading:
         notice = "It is not read alone. Say what it computes, row = lane / 4, or paste the statements around it."
         return question_readings.build_unknown(text, "An expression of C++", [notice])
     titled = message_readings.find_titled(text)
-    searched = [*explained, *page_meanings.look_up(text)]
+    searched = [*explained, *printed_names.find_titled(text), *page_meanings.look_up(text)]
     is_message = message_readings.is_title(text) or (len(titled) == 1 and len(text.split()) >= _LEAST_OF_TITLE)
     pages = [*titled, *searched] if is_message else [*searched, *titled]
     if searched or len(titled) == 1:
@@ -230,7 +241,7 @@ def _read_plain_words(text: str) -> Reading | None:
 
 def _read_thread(text: str, thread: str) -> Reading:
     """Read the name of a GitHub thread: the page about it, or that there is none. Only its number matters."""
-    found = [page_meanings.build_topic(topic) for topic in _find_named_topics(thread)]
+    found = [page_meanings.build_topic(topic) for topic in find_named_topics(thread)]
     if found:
         return copy_fact(Reading, found[0], also=tuple(found[1:]))
     notice = f"No page of the guide is about {thread}. Ask for its subject in words, or paste its code."
@@ -261,14 +272,24 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
     matches = lookup.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
     if matches is None or not (matches.forms and matches.named):
         return None
+    if message_readings.is_title(text):
+        titled = message_readings.find_titled(text)
+        return copy_fact(Reading, titled[0], also=tuple(titled[1:]))
+    named = named_forms.build_meaning(text, matches)
     brackets = _BRACKET.findall(cleaned)
+    if not (brackets or _PLACE.search(cleaned)):
+        pages = page_meanings.find_pages(text)
+        notice = f"Not read: {lookup.quote_words(matches.ignored)}."
+        if pages or not matches.ignored:
+            return copy_fact(Reading, (*pages, named)[0], also=(*pages, named)[1:])
+        return question_readings.build_unknown(text, "Only the instruction is read", [notice], [named])
     what = (
         f"‘{shorten_value(brackets[0], 40)}’ is not an element"
         if len(brackets) == 1
         else "Only the instruction is read"
     )
     notice = f"{what}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
-    return question_readings.build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, matches)])
+    return question_readings.build_unknown(text, "Which element?", [notice], [named])
 
 
 def _explain_unknown(
@@ -286,17 +307,18 @@ def _explain_unknown(
     else:
         title = SHARING if pages else "Not recognised"
         respelled = "" if addresses else spelling.respell(text)
-        if respelled and (meant := read_text(respelled)).kind != "unknown":
+        meant = read_text(respelled) if respelled else None
+        if meant and (meant.kind == "instruction" or (meant.kind != "unknown" and full_text.is_asked(respelled))):
             return question_readings.build_unknown(
-                text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], _drop_shown(meant, pages)
+                text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], (meant, *_drop_shown(meant, pages))
             )
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
     return question_readings.build_unknown(text, title, notices, pages)
 
 
 def _drop_shown(meant: Meaning, pages: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return the meanings of a respelled text, then the other pages."""
-    return (meant, *(page for page in pages if page.link != meant.link))
+    """Return the pages other than that of a meaning."""
+    return tuple(page for page in pages if page.link != meant.link)
 
 
 def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
@@ -316,92 +338,14 @@ def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
     return question_readings.build_unknown(text, "A number that the text does not name", [notice], meanings)
 
 
-def _find_named_topics(text: str) -> list[topics.TopicEntry]:
+def find_named_topics(text: str) -> list[topics.TopicEntry]:
     """Find the guide pages that a text names."""
     cleaned = pasted_text.clean_text(text[: meaning_links.MOST_NAMED])
     return topics.find_named_topics(thread_names.respell_threads(cleaned))
 
 
-def _is_malformed(recognised: reader.RecognisedText) -> bool:
+def is_malformed(recognised: reader.RecognisedText) -> bool:
     """Return whether a text is of a known kind but wrong: more than an opcode that has a guide page instead of a
     layout.
     """
     return any(error.code != "unknown_instruction" for error in recognised.refused)
-
-
-def find_certain_link(text: str) -> str:
-    """Find the address of the only page that a text can mean, "" if it can mean several or none."""
-    if elsewhere.is_other_maker(text):
-        return ""
-    if address := expressions.link_algebra(text):
-        return address
-    if sized := gemm_shapes.read_shape(text) or dot_sizes.read_dot(text):
-        return sized.link if sized.kind != "unknown" else ""
-    if wildcards.is_pattern(text):
-        return ""
-    text = spelling.normalize_text(text)
-    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
-    answer = _find_question_link(text, cleaned)
-    return _find_name_link(text, cleaned) if answer is None else answer
-
-
-def _find_question_link(text: str, cleaned: str) -> str | None:
-    """Find the page that answers a question, "" if several do; None if the text is not a question."""
-    pages = page_meanings.find_asked(text)
-    if len(pages) == 1 and len(pages[0].notices) == 1:  # a page without a sentence that only the answer has
-        return pages[0].link if pages[0].kind == "topic" else ""
-    if (tiles := tile_words.read_tiles(cleaned)) is not None:
-        return tiles.link if tiles.kind == "topic" and not tiles.also else ""
-    if in_memory := memory_elements.answer_question(cleaned):
-        return "" if isinstance(in_memory, LayoutError) else in_memory.link
-    if elements.asks_for_scales(cleaned):
-        return ""
-    if tile_elements.parse_tile_question(cleaned) or elements.answer_question(cleaned):
-        return _find_certain_answer(cleaned)
-    if in_tensor_memory := tensor_forms.find_meanings(cleaned):
-        return in_tensor_memory[0].link if len(in_tensor_memory) == 1 else ""
-    return None
-
-
-def _find_name_link(text: str, cleaned: str) -> str:
-    """Find the page of the one instruction or subject that a text names, "" if it names several or none."""
-    matches = lookup.find_named(cleaned)
-    only = lookup.get_only(matches) if matches else None
-    if matches and name_readings.is_worded(text, matches):
-        return links.link_instruction(only) if only else ""
-    recognised = reader.recognise_text(text)
-    if matches and only and name_readings.is_name_of_topic(matches, recognised):
-        return links.link_instruction(only)
-    return _find_meaning_link(text, recognised, only)
-
-
-def _find_meaning_link(text: str, recognised: reader.RecognisedText, only: Instruction | None) -> str:
-    """Find the page of the only certain meaning of a text, otherwise of the only instruction or subject in it."""
-    if name_readings.list_unknown_names(text):
-        return ""
-    certain = [meaning for meaning in recognised.found if meaning.sure]
-    if len(recognised.found) == len(certain) == 1:
-        link = meaning_links.link_meaning(certain[0], text)
-        return "" if link == meaning_links.link_text(text) else link
-    named_topics = [] if recognised.found or _is_malformed(recognised) else _find_named_topics(text)
-    if only and not (recognised.found or named_topics) and not lookup.is_spelled_out(text):
-        return links.link_instruction(only)
-    return named_topics[0].page if len(named_topics) == 1 else ""
-
-
-def _find_certain_answer(text: str) -> str:
-    """Find the page with the answer to a question, "" if the matching forms have different answers."""
-    if tile := tile_elements.answer_question(text):
-        return "" if isinstance(tile, LayoutError) else tile.link
-    answers = elements.answer_question(text)
-    return answers.meanings[0].link if answers and answers.certain else ""
-
-
-def find_nearest(text: str) -> tuple[str, ...]:
-    """Find the legal instructions most similar to a wrong one in a text; () if the answer lists them by words."""
-    if question_readings.read_place_question(text):
-        return ()  # the instruction exists; the place does not
-    matches = lookup.find_named(pasted_text.clean_text(text))
-    if matches and lookup.is_refused(matches) and not lookup.is_spelled_out(text):
-        return ()
-    return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())

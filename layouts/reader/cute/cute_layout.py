@@ -73,10 +73,15 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
             return ()
         if alone := _parse_single_layout(text, not halves, any(line.worded or line.pointed for line in lines)):
             return alone
-    layouts = lines or list(atom_traits.find_layouts(text))
+    return _parse_several_layouts(text, lines or _find_made_layouts(text))
+
+
+def _find_made_layouts(text: str) -> list[labelled_layouts.LabelledLayout]:
+    """Find the layouts that code makes. LayoutError if a text is nothing but one, and it is wrong."""
+    layouts = list(atom_traits.find_layouts(text))
     if not layouts and len(text) <= cute.LONGEST and (made := _MADE.fullmatch(text)):
-        parse_cute_layout(made["made"], "text")  # says what is wrong
-    return _parse_several_layouts(text, layouts)
+        parse_cute_layout(made["made"], "text")
+    return layouts
 
 
 def _spell_tile_layout(match: re.Match[str]) -> str:
