@@ -6,6 +6,7 @@ from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import run_lanescope
 
 
 def read(text: str) -> Reading:
@@ -147,3 +148,15 @@ def test_a_number_that_the_kind_does_not_accept_is_not_its_descriptor() -> None:
 def test_a_kind_beside_a_word_makes_it_an_instruction_descriptor() -> None:
     told = read("0x08400490 kind::f16 bf16")
     assert told.link == "/idesc/0x08400490?kind=f16" and told.notices == ("Not used: bf16.",)
+
+
+@for_each(
+    ("text", "status"),
+    [
+        ("0x4000004000010100 LBO 99", 1),
+        ("idesc 0x08400490 N 128", 1),  # N is 256
+        ("0x4000004000010100 LBO 16", 0),
+    ],
+)
+def test_a_word_that_contradicts_its_text_fails_the_command(text: str, status: int) -> None:
+    assert run_lanescope("read", text).returncode == status

@@ -32,9 +32,9 @@ def read(
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
     together; a question such as "A[5][9] of mma.m16n8k16 bf16"; code is checked, too, as lanescope check does. Exit
-    status 1 if the text is unknown, if a formula matches no operand, if ptxas refuses a line, if a descriptor reads the
-    wrong bytes, if check finds an error, or if the text does not say enough to decide. Code that only builds a
-    descriptor, and the bare name of an instruction, need no verdict.
+    status 1 if the text is unknown, if a formula matches no operand, if ptxas refuses a line, if a word does not have
+    the fields that the text states, if a descriptor reads the wrong bytes, if check finds an error, or if the text does
+    not say enough to decide. Code that only builds a descriptor, and the bare name of an instruction, need no verdict.
     """
     text, name = _read_argument(file)
     print_reading(text, as_json, assume or (), name)
@@ -96,8 +96,11 @@ def _fails(reading: Reading, view: ReportView | None, text: str) -> bool:
 
 
 def _is_refused(meaning: Meaning) -> bool:
-    """Return whether ptxas refuses a line of a text, or its formula matches no operand."""
-    return "refused" in meaning.facts or (meaning.kind == "fragment" and not _agrees(meaning.facts))
+    """Return whether ptxas refuses a line of a text, its formula matches no operand, or its word has other fields."""
+    from lanescope.reader.words.stated_fields import CONTRADICTION
+
+    is_contradicted = any(notice.startswith(CONTRADICTION) for notice in meaning.notices)
+    return is_contradicted or "refused" in meaning.facts or (meaning.kind == "fragment" and not _agrees(meaning.facts))
 
 
 def _is_decided(reading: Reading, text: str) -> bool:

@@ -13,6 +13,7 @@ from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.table.descriptors import START, TCGEN05, WGMMA, get_format_of_word
 from lanescope.shared.tma import WIDTHS
 
+CONTRADICTION = "The text says"  # begins each sentence about a field
 _LONGEST = 200  # characters of one line
 _NUMBER = (
     r"(?:[ \t]*(?:[:=]|is|of)[ \t]*|[ \t]+)(?P<value>0[xX][0-9a-fA-F]{1,8}|\d{1,8})"
@@ -156,11 +157,11 @@ def _compare_amounts(text: str, facts: Mapping[str, Any], form: DescriptorFormat
         for match in pattern.finditer(text) if isinstance(has, int) else ():
             stated, show = _parse_amount(match), _choose_form(match["value"])
             if isinstance(has, int) and stated not in (has, has >> 4):  # in bytes, or as the field has it
-                yield f"The text says {title} {show(stated)}, but the word has {title} {show(has)}."
+                yield f"{CONTRADICTION} {title} {show(stated)}, but the word has {title} {show(has)}."
     for match in _WIDTH.finditer(text):
         mode = _get_mode(match, form)
         if str(facts["swizzle"]).partition("_")[0] != mode.partition("_")[0]:
-            yield f"The text says swizzle {mode or match['code']}, but the word has swizzle {facts['swizzle']}."
+            yield f"{CONTRADICTION} swizzle {mode or match['code']}, but the word has swizzle {facts['swizzle']}."
 
 
 def _choose_form(spelled: str) -> Callable[[int], str]:
@@ -177,7 +178,7 @@ def compare_sizes(text: str, word: IdescWord) -> tuple[str, ...]:
     ]
     sizes = {"M": word.m, "N": word.n}
     return tuple(
-        f"The text says {name} {size}, but the word has {name} {sizes[name]}."
+        f"{CONTRADICTION} {name} {size}, but the word has {name} {sizes[name]}."
         for name, size in dict.fromkeys(stated)
         if int(size) != sizes[name]
     )
