@@ -71,3 +71,8 @@ def test_no_code_of_the_guide_is_refused_without_a_reason() -> None:
 @for_each("text", ["nothing", "Contents", "hello world", "frobnicate"])
 def test_a_word_that_is_no_name_stays_unknown(text: str) -> None:
     assert read_text(text).kind == "unknown"
+
+
+def test_the_address_of_check_leads_to_what_it_reports(client: Client) -> None:
+    page = client.get("/check")
+    assert page.status_code == 200 and "What lanescope check reports" in page.text

@@ -73,6 +73,12 @@ async def post_text(request: Request) -> Response:
     return await run_off_loop(_redirect_or_render, request, await read_form_body(request))
 
 
+@router.get("/check")
+def explain_check() -> Response:
+    """Redirect to the page about what `lanescope check` reports."""
+    return RedirectResponse("/guide/check-rules", 303)
+
+
 def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
     repaired = _parse_text(query)
     choices = workbench.drop_default_assumptions(repaired.text, _parse_choices(query))
