@@ -165,7 +165,9 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         ("sm10", "op(", "mma operation"),
     ),
     Recogniser(
-        "tcgen05 in PTX, SASS or CUTLASS", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.recognise_tensor_memory
+        "an operation of tcgen05 in PTX, SASS or CUTLASS",
+        "tcgen05.mma.cta_group::1.kind::f16",
+        tensor_memory.recognise_tensor_memory,
     ),
     Recogniser(
         "a formula of rows and columns by lane, or the loop that stores or loads a fragment",

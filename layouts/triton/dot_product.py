@@ -122,4 +122,5 @@ class DotChoice:
         name = strip_suffix(dot.target)
         if chosen == "mma.sync":
             return f"{name} has neither wgmma nor tcgen05.mma: Triton uses mma.sync"
-        return f"{name}, M = {dot.m}, N = {dot.n}, K = {dot.k}, num_warps = {dot.num_warps}: {chosen} takes them"
+        sizes = f"M = {dot.m}, N = {dot.n}, K = {dot.k}, num_warps = {dot.num_warps}"
+        return f"{name}, {sizes}: the conditions of {chosen} hold"
