@@ -79,6 +79,35 @@ def test_equal_numbers_leave_nothing_open_and_find_only_what_is_wrong_with_them(
     assert dict(locate_findings(short, run_blocks(short).mistakes)).keys() == {"k_slices_left"}
 
 
+LAUNCH = "gemm<<<M / BM * (N / BN), 128, bytes>>>(map_a, map_b, C, M, N, K);"
+CONFIGURED = """cudaLaunchConfig_t config = {};
+  config.gridDim.x = M / BM * (N / BN);
+  config.blockDim = 128;
+  config.dynamicSmemBytes = bytes;
+  cudaLaunchKernelEx(&config, gemm, map_a, map_b, C, M, N, K);"""
+HEAD = "bf16* C, int M, int N, int K) {\n  extern"
+NAMES = "{{\n  const int M = {0}.{1}, N = {0}.{2}, K = {0}.{3};\n  extern"
+LAUNCHES = {
+    "a configuration": (LAUNCH, CONFIGURED),
+    "a vector": (HEAD, "bf16* C, int3 sizes) " + NAMES.format("sizes", *"xyz")),
+    "a struct in a struct": (HEAD, "Arguments p) {\n  bf16* C = p.C;\n" + NAMES.format("p.shape", *"mnk")[2:]),
+}
+PASSED = {"a vector": "make_int3(M, N, K)", "a struct in a struct": "Arguments{C, {M, N, K}}"}
+
+
+@for_each("style", LAUNCHES)
+def test_sizes_are_followed_through_a_launch(style: str) -> None:
+    text = "struct Shape { int m, n, k; };\nstruct Arguments { __nv_bfloat16* C; Shape shape; };\n" + KERNEL + SQUARE
+    text = plant(LAUNCHES[style], text=text)
+    if style in PASSED:
+        text = plant(
+            (LAUNCH, LAUNCH.replace("C, M, N, K" if "struct" in style else "M, N, K", PASSED[style])), text=text
+        )
+    assert not run_blocks(text).open
+    short = plant(("t < K / BK;", "t < K / BK - 1;"), text=text)
+    assert [one.code for one in run_blocks(short).mistakes] == ["k_slices_left"]
+
+
 def describe(kernel: str, sizes: str, *changes: tuple[str, str]) -> set[str]:
     """Return the codes of what is found in a kernel that a program runs with these sizes."""
     text = plant(*changes, text=kernel + CALL.format(f"const int {sizes};", "M, N, K"))

@@ -45,8 +45,9 @@ _FORWARDING = {
 }  # index of the kernel and of its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
 _WITH_SIZES = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel")  # kernel, grid, block, arguments, bytes, stream
+_CONFIGURATION = "gridDim", "blockDim", "dynamicSmemBytes"  # members of cudaLaunchConfig_t
 OPEN = "lanescope_open"  # a template argument that is not known
-MOST_LAUNCHES = 200
+MOST_LAUNCHES, MOST_STRUCTS = 200, 16
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBERS = count()
@@ -72,8 +73,21 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
         if call.name in _WITH_SIZES:
             sizes = [size.value for size in (*call.arguments[1:3], *call.arguments[4:5])]
             _record_launch(ev, call.node, kernel, arguments, sizes, call.node.arguments[:5][-1].span)
+        elif sizes := _load_configuration(ev, call):
+            _record_launch(ev, call.node, kernel, arguments, sizes, call.node.arguments[0].span)
         with leave_loops(ev):
             ev.call_function(kernel, arguments, {}, call.node.span, None)
+
+
+def _load_configuration(ev: Evaluator, call: Invocation) -> list[Any]:
+    """Return the grid, the block and the bytes of shared memory of a cudaLaunchConfig_t; nothing for another value."""
+    address = call.arguments[0].value
+    place = address.place if isinstance(address, Address) and address.at.known == 0 else None
+    config = ev.load_place(place, call.node) if isinstance(place, PLACES) else None
+    if not isinstance(config, ObjectValue) or not {*_CONFIGURATION} <= {*config.record.members}:
+        return []
+    members = (ev.find_member(config, name, call.node.span) for name in _CONFIGURATION)
+    return [ev.load_place(member, call.node) for member in members]
 
 
 @contextmanager
@@ -149,12 +163,16 @@ def _list_template_arguments(ev: Evaluator, target: FunctionSet, arguments: Sequ
 def _list_member_integers(
     ev: Evaluator, node: tree.Call, values: Sequence[Any]
 ) -> Iterator[tuple[int, str, SymbolicInt]]:
-    """Yield (number of an argument, member, value) of the integers in structs."""
+    """Yield (number of an argument, member, value) of the integers in structs, also in structs in these."""
     for n, one in enumerate(values):
-        for name in one.record.members if isinstance(one, ObjectValue) else ():
-            value = ev.load_place(ev.find_member(one, name, node.span), node)
-            if isinstance(value, SymbolicInt):
-                yield n, name, value
+        members = [("", one)]
+        for path, of in members:
+            for name in of.record.members if isinstance(of, ObjectValue) else ():
+                value = ev.load_place(ev.find_member(of, name, node.span), node)
+                if isinstance(value, SymbolicInt):
+                    yield n, path + name, value
+                elif isinstance(value, ObjectValue) and len(members) < MOST_STRUCTS:
+                    members.append((f"{path}{name}.", value))
 
 
 def _keep_integers(values: Iterable[Any]) -> tuple[SymbolicInt | None, ...]:

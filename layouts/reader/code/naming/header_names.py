@@ -178,6 +178,9 @@ VECTOR_TYPES: dict[str, str] = {
 }
 _DIM3 = """struct dim3 { unsigned int x, y, z;
   dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1) : x(x_), y(y_), z(z_) {} };"""
+_CONFIG = "cudaLaunchConfig_t"  # CUDA Runtime API, 6.11
+_LAUNCH_CONFIG = f"""struct {_CONFIG} {{ dim3 gridDim, blockDim; size_t dynamicSmemBytes; void* stream; void* attrs;
+  unsigned int numAttrs; }};"""
 _ASSIGNED_SIZE = re.compile(r"\b(\w+)\s*\.\s*[xyz]\s*=(?!=)")
 _OF_DIM3 = re.compile(r"\bdim3\s+([^;{}]*)[;{]")
 FIELDS_UNION = "MatrixDescriptor"
@@ -191,7 +194,8 @@ MOST_HOLDERS = 16  # objects of one text
 
 
 def write_vector_types(text: str) -> str:
-    """Write the definitions of the vectors of integers that a text names, and of dim3 if it assigns members of one.
+    """Write the definitions of the vectors of integers and of the configuration of launches that a text names, and of
+    dim3 if it assigns members of one.
 
     >>> write_vector_types("uint2 halves = make_uint2(lo, hi);")
     'struct alignas(8) uint2 { unsigned int x, y; };'
@@ -199,7 +203,8 @@ def write_vector_types(text: str) -> str:
     sizes = {name for listed in _OF_DIM3.findall(text) for name in re.findall(r"\w+", listed)}
     assigned = any(name in sizes for name in _ASSIGNED_SIZE.findall(text))
     named = (VECTOR_TYPES[name] for name in dict.fromkeys(_VECTOR_NAME.findall(text)))
-    return "\n".join((*named, *(_DIM3,) * assigned))
+    configured = _CONFIG in text
+    return "\n".join((*named, *(_DIM3,) * (assigned or configured), *(_LAUNCH_CONFIG,) * configured))
 
 
 def find_matching_union(text: str) -> str:

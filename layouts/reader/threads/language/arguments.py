@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -13,7 +14,7 @@ from lanescope.reader.threads.language.names import find_type
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import LaterValue, Scope
-from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
+from lanescope.reader.threads.language.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value, store_place
 from lanescope.reader.threads.memory.storage import CONSTANT, DataBytes, LocalMemory, Mask, Pointer
 
@@ -193,8 +194,10 @@ def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) ->
         return make_cute_argument(run, parameter.type, scope) if parameter.type is not None else None
     if kind.scope is not None and not kind.size and not kind.pointer:
         kind = _lay_out_apart(run, parameter.type, scope) or kind
-    if kind.members and not kind.dims and not kind.pointer:
-        return _make_struct_argument(run, parameter.name, kind)
+    if _list_members(kind) and not kind.dims:
+        memory = LocalMemory()
+        members = tuple(_write_members(run, memory, parameter.name, kind, 0))
+        return Pointer("local", memory, make_uniform(0, LONG), replace(kind, members=members))
     return hold_value(_make_plain_argument(run, parameter.name, kind))
 
 
@@ -244,13 +247,24 @@ def _is_size(text: str, name: str) -> bool:
     return False
 
 
-def _make_struct_argument(run: KernelRunner, name: str, kind: SizedType) -> Pointer:
-    """Return an object whose members are arguments of their own."""
-    memory, members = LocalMemory(), []
-    for member in kind.members:
-        path, open_ = f"{name}.{member.name}", member.type.name == OPEN_MEMBER.name
-        members.append(replace(member, type=replace(member.type, target=path)) if open_ else member)
-        value = _make_plain_argument(run, path, member.type) if not member.dims and not open_ else None
-        if value is not None:
-            memory.write_value(member.offset, member.type.size, value, None)
-    return Pointer("local", memory, make_uniform(0, LONG), replace(kind, members=tuple(members)))
+def _list_members(kind: SizedType) -> Sequence[StructMember]:
+    """Return the members of a struct, or those of a vector of integers such as int3."""
+    item = find_builtin({"dim": "uint"}.get(kind.name[:-1], kind.name[:-1])) if kind.vector else None
+    if kind.pointer or item is None or not item.integer:
+        return () if kind.pointer else kind.members
+    return [StructMember(name, n * item.size, item) for n, name in enumerate("xyzw"[: kind.size // item.size])]
+
+
+def _write_members(
+    run: KernelRunner, memory: LocalMemory, name: str, kind: SizedType, at: int
+) -> Iterator[StructMember]:
+    """Write the members of a struct at an offset, arguments of their own; yield them."""
+    for member in _list_members(kind):
+        path, open_, type_ = f"{name}.{member.name}", member.type.name == OPEN_MEMBER.name, member.type
+        if _list_members(type_) and not member.dims:
+            type_ = replace(type_, members=tuple(_write_members(run, memory, path, type_, at + member.offset)))
+        elif not member.dims and not open_:
+            value = _make_plain_argument(run, path, type_)
+            if value is not None:
+                memory.write_value(at + member.offset, type_.size, value, None)
+        yield replace(member, type=replace(type_, target=path) if open_ else type_)
