@@ -229,9 +229,8 @@ class _Program:
             return None
         seen |= {key, key[1:]}
         if block is None:
-            if self.follow == BARRIERS and not any(map(_BARRIER.search, self._list_reached(function.name))):
-                return None
-            return KernelRun(function, host, False, describe_open_block(host, launch, enclosing))
+            why = describe_open_block(host, launch, enclosing)
+            return KernelRun(function, host, False, why) if self._is_followed(function.name) else None
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
         shape = self._find_cluster(host, function, launch, enclosing, inner)
         runs: list[KernelRunner] = []
@@ -245,6 +244,10 @@ class _Program:
             if not complete:
                 break
         return KernelRun(function, runs[0], complete, "", open_, tuple(runs[1:]))
+
+    def _is_followed(self, kernel: str) -> bool:
+        """Return whether a kernel, or a function that it names, may use what a run follows."""
+        return self.follow != BARRIERS or any(map(_BARRIER.search, self._list_reached(kernel)))
 
     def _set_grid(self, runner: KernelRunner, host: KernelRunner, launch: KernelLaunch, enclosing: Scope) -> None:
         """Set the grid of a launch for a kernel that requires one; others have a block for every tile."""

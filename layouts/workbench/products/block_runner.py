@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -49,9 +49,7 @@ class BlockRunner:
                 return not self.runs
             if any(run.runner.unsized for run in branches[0]):
                 return False
-            for n, run in enumerate(branches[0]):
-                if not self._has_block(run.function.name, block):
-                    continue
+            for n, run in self._list_runs(branches[0], block):
                 if _is_known(run):
                     clusters = self.runs.setdefault((run.function.name, n), [])
                     if not _is_among(run.runner.block_index, clusters):
@@ -60,10 +58,13 @@ class BlockRunner:
                     self.lost[run.function.name] = run.runners[-1].lost or LOST
         return True
 
-    def _has_block(self, name: str, block: Block) -> bool:
-        """Return whether the grid of a kernel, as far as it is known, has a block."""
-        grid = self.given.grids.get(name, block) if self.given is not None else block
-        return grid is block or all(at < size for at, size in zip(block, grid, strict=True))
+    def _list_runs(self, runs: Sequence[KernelRun], block: Block) -> Iterator[tuple[int, KernelRun]]:
+        """Yield the runs, with their numbers, of the kernels whose grid, as far as it is known, has a block."""
+        grids = self.given.grids if self.given is not None else {}
+        for n, run in enumerate(runs):
+            grid = grids.get(run.function.name)
+            if grid is None or all(at < size for at, size in zip(block, grid, strict=True)):
+                yield n, run
 
     def _choose_setup(self, block: Block) -> tuple[TileSetup, tuple[int, int]]:
         """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""

@@ -151,12 +151,7 @@ def _judge_tiles(array: str, tiles: Sequence[StoredTile], text: str, given: Give
             or (_find_other_pitch(array, tiles, given) if given is not None else None)
             or _find_scattered(array, orders, text)
         )
-    away = {(one.rows, one.columns) for one in shifted}
-    if away == {(0, 0)} or (len(away) == 1 and not _is_of_group(shifted[0], text)):
-        return None  # a part of a larger matrix may begin there
-    if _is_ring(shifted):
-        return None
-    return _describe(array, shifted, turned, text)
+    return None if _may_be_meant(shifted, text) else _describe(array, shifted, turned, text)
 
 
 def are_placed(tiles: Sequence[StoredTile]) -> bool:
@@ -192,6 +187,13 @@ def _center(number: int, size: int) -> tuple[int, int]:
     """Return the nearest multiple of a size, as a count, and what is left, of either sign."""
     count, rest = divmod(number + size // 2, size)
     return count, rest - size // 2
+
+
+def _may_be_meant(shifted: Sequence[ShiftedTile], text: str) -> bool:
+    """Return whether tiles are at their places, or all as far away as if a part of a larger matrix began there."""
+    away = {(one.rows, one.columns) for one in shifted}
+    apart = len(away) == 1 and not _is_of_group(shifted[0], text)
+    return away == {(0, 0)} or apart or _is_ring(shifted)
 
 
 def _is_ring(shifted: Sequence[ShiftedTile]) -> bool:

@@ -36,10 +36,7 @@ class FunctionLowering(ExpressionLowering):
         base, inner = self._find_return_type(self.lower_declared_type(node, returns) if returns else None, declarator)
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
             return
-        path, converted, qualifiers = self._find_function_name(inner)
-        if returns is not None and self.get_text(returns) == "operator":  # by the grammar, a type after two specifiers
-            converted = tree.Type(path, span=self.get_span(inner))
-            path = ((f"operator {path[-1][0]}", None),)
+        path, converted, qualifiers = self._find_function_name(inner, returns)
         words = {"virtual" if c.type == "virtual" else self.get_text(c) for c in node.children if c != body}
         outer, own_heads = _split_heads(path, heads)
         clauses = [c.type for c in node.named_children]
@@ -65,9 +62,11 @@ class FunctionLowering(ExpressionLowering):
         )
 
     def _find_function_name(
-        self, node: tree_sitter.Node
+        self, node: tree_sitter.Node, returns: tree_sitter.Node | None
     ) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
-        """Return (name, type if it is a conversion function, node that may be followed by const)."""
+        """Return (name, type if it is a conversion function, node that may be followed by const). returns: the type
+        before the name; after two specifiers, the grammar takes the word operator for it.
+        """
         if node.type == "operator_cast":
             converted = self._lower_conversion_type(node)
             stars = "*" * converted.pointers + converted.reference if converted is not None else ""
@@ -76,6 +75,9 @@ class FunctionLowering(ExpressionLowering):
         named = node.child_by_field_name("declarator")
         if named is None:
             return (("", None),), None, node
+        if returns is not None and self.get_text(returns) == "operator":
+            path = self._lower_path(named)
+            return ((f"operator {path[-1][0]}", None),), tree.Type(path, span=self.get_span(named)), node
         return (
             self._lower_path(named),
             self._lower_conversion_type(named) if named.type == "operator_cast" else None,
