@@ -155,13 +155,13 @@ class _KnownRun:
         if mistake is None and open_part is not None and not open_part.whole and len(self.sizes) < 3:
             for one in list_named_sizes(self.text, self.function, self.recorded, USUAL):
                 found = replace(self, text=one.text, recorded=one.recorded, known=one.known, exact=one.alone)
-                if found.judge() == (None, None):
+                if found.judge(explain=False) == (None, None):
                     return None, None
         return open_part, mistake
 
-    def judge(self) -> tuple[OpenPart | None, CheckFinding | None]:
+    def judge(self, explain: bool = True) -> tuple[OpenPart | None, CheckFinding | None]:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
-        certainly wrong).
+        certainly wrong). explain: whether to search for what is wrong if no strides give A·B.
         """
         if exchange := find_half_exchange(self.text, self.function, self.recorded, self._choose_sizes()[0]):
             return OpenPart("its launch exchanges sizes, and not A and B with them", exchange), None
@@ -177,6 +177,8 @@ class _KnownRun:
                 return self._judge_again(verdict) or (known, next(filter(None, types), None))
             verdicts.append(verdict)
         open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
+        if not explain:
+            return open_part, None
         found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0]) or self._find_edit(verdicts[0])
         return open_part, found or self._find_mistake(verdicts)
 

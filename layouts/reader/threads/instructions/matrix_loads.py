@@ -62,17 +62,17 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
     Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
     2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
     """
-    row, at = _place_register(rows.record.shape[0], number, turned)
-    return DataBytes(rows.record[row, at], rows.thread[row, at], rows.byte[row, at])
+    at = _place_register(rows.record.shape[0], number, turned)
+    return DataBytes(rows.record.take(at), rows.thread.take(at), rows.byte.take(at))
 
 
 @lru_cache(maxsize=64)
-def _place_register(threads: int, number: int, turned: bool) -> tuple[Ints, Ints]:
-    """Return (the lane at whose address each byte of a register is, its place there): [threads, 4]."""
+def _place_register(threads: int, number: int, turned: bool) -> Ints:
+    """Return where each byte of a register is among the 16 at the address of every lane: [threads, 4]."""
     lane, (half, byte) = np.arange(threads)[:, None], np.divmod(np.arange(4), 2)
     group, position = lane % 32 // 4, 2 * (lane % 4) + half
     row, column = (position, group) if turned else (group, position)
-    return np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1), 2 * column + byte
+    return 16 * np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1) + 2 * column + byte
 
 
 def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:

@@ -82,7 +82,7 @@ def _load_local(run: KernelRunner, place: Pointer) -> Any:
         return place  # of numbers: its members are read one by one
     if kind.field[1]:
         return extract_field(value, kind)
-    open_ = isinstance(value, ThreadNumber) and value.const is None and not run.mask.all()
+    open_ = isinstance(value, ThreadNumber) and value.const is None and not run.runs_everyone()
     return _keep_active(run, value) if open_ else value
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanescope.reader.threads.language.numbers import ThreadNumber
-from lanescope.reader.threads.memory.storage import spread_coefficient
+from lanescope.reader.threads.language.quotients import Coefficient
+from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -36,25 +37,30 @@ def note_comparison(
     """Record what a comparison compares if that is open, or if sizes are known and it is with a large number."""
     if result is None:
         run.limits[span] = left, right
-    elif run.sizes is not None and run.mask.any():
+    elif run.sizes is not None and (run.mask is run.running or run.mask.any()):
         _note_limit(run, span, left, right)
-        met = spread_coefficient(result.const, run.threads)[run.mask] != 0 if result.const is not None else None
+        met = _list_active(run, result.const)
         if met is not None:
             outcome = MET if met.all() else DIFFERENT if met.any() else UNMET
             run.outcomes.setdefault(span, set()).add(outcome)
         for value, size in ((left, right.known or 0), (right, left.known or 0)):
-            if size >= _LEAST_SIZE and value.const is not None:
-                compared = spread_coefficient(value.const, run.threads)[run.mask]
+            if size >= _LEAST_SIZE and (compared := _list_active(run, value.const)) is not None:
                 seen = Compared(int(compared.min()), int(compared.max()))
                 run.compared[span, size] = seen.join(run.compared.get((span, size)))
 
 
+def _list_active(run: KernelRunner, value: Coefficient | None) -> Ints | None:
+    """Return the values of the running threads, one if they have the same; None if these are not known."""
+    if value is None:
+        return None
+    return spread_coefficient(value, 1) if isinstance(value, int) else spread_coefficient(value, run.threads)[run.mask]
+
+
 def _note_limit(run: KernelRunner, span: Span, left: ThreadNumber, right: ThreadNumber) -> None:
     """Record a number that is the same for all running threads if each of them compares another one with it."""
-    if left.const is None or right.const is None:
-        return
-    both = [spread_coefficient(one.const, run.threads)[run.mask] for one in (left, right)]
+    both = [_list_active(run, one.const) for one in (left, right)]
     for value, limit in (both, both[::-1]):
-        least, greatest = int(limit.min()), int(limit.max())
-        if least == greatest and (value != value[0]).any():
-            run.guards[span] = Compared(least, greatest).join(run.guards.get(span))
+        if value is not None and limit is not None and len(value) > 1 and (value != value[0]).any():
+            least, greatest = int(limit.min()), int(limit.max())
+            if least == greatest:
+                run.guards[span] = Compared(least, greatest).join(run.guards.get(span))

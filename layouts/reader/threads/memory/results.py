@@ -84,7 +84,9 @@ def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
 
 def _find_record(run: KernelRunner, value: Any) -> int:
     """Return the record of a register's bytes in the running threads; OPEN if they have several or none."""
-    records = value.record[run.mask] if isinstance(value, DataBytes) else np.zeros((0, 0), np.int64)
+    if not isinstance(value, DataBytes):
+        return OPEN
+    records = value.record if run.mask is run.everyone else value.record[run.mask]
     first = int(records[0, 0]) if records.size else OPEN
     return first if (records == first).all() else OPEN
 
@@ -95,9 +97,10 @@ def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> 
     registers: their values; unset: whether nothing has written one of them.
     """
     values = [value for value in registers if not is_zero(value)]
-    records = {_find_record(run, value) for value in values}
     if not values:
         return ""
+    alike = {id(getattr(value, "record", None)): value for value in values}  # the registers of a product share one
+    records = {_find_record(run, value) for value in alike.values()}
     if len(values) == len(registers) and len(records) == 1 and min(records) < 0:
         return "D of an earlier product after arithmetic on it" if min(records) in run.combined else ""
     if unset:
@@ -112,7 +115,12 @@ def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> 
 
 def is_result(value: Any) -> bool:
     """Return whether a value is of elements of D in some thread."""
-    return isinstance(value, DataBytes) and bool(np.count_nonzero(value.record < 0))
+    return isinstance(value, DataBytes) and _has_results(value)
+
+
+@lru_cache(maxsize=1 << 8)
+def _has_results(value: DataBytes) -> bool:
+    return value.size > 0 and bool(value.record[0, 0] < 0 or (value.record < 0).any())
 
 
 def keep_result(run: KernelRunner, *operands: Any) -> Any:

@@ -95,8 +95,8 @@ class SharedMemory:
         legal = True if inside else (places >= 0) & (places < SHARED_BYTES)
         places = places if inside else np.where(legal, places, 0)
         self.was_read[places if mask is None else places[mask]] = True
-        record = self.record[places] if inside else np.where(legal, self.record[places], OPEN)
-        return DataBytes(record, self.thread[places], self.byte[places])
+        record, thread, byte = (of.take(places) for of in (self.record, self.thread, self.byte))
+        return DataBytes(record if inside else np.where(legal, record, OPEN), thread, byte)
 
 
 def _have_same_origin(records: list[LoadRecord], left: DataBytes, right: DataBytes, threads: int) -> Mask:

@@ -331,9 +331,16 @@ class Pointer:
 
 def spread_coefficient(value: Any, threads: int) -> Ints:
     """Return a coefficient as an array [threads]."""
+    if isinstance(value, int):
+        return _spread_uniform(value, threads)
     if isinstance(value, np.ndarray) and value.shape == (threads,) and value.dtype == np.int64:
         return value
-    return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
+    return np.broadcast_to(np.asarray(value, np.int64), (threads,))
+
+
+@lru_cache(maxsize=1 << 10)
+def _spread_uniform(value: int, threads: int) -> Ints:
+    return np.broadcast_to(as_array(value), (threads,))
 
 
 def spread_number(value: Any, threads: int) -> Ints | None:
