@@ -43,7 +43,7 @@ def extract_code(text: str, legible: str) -> str:
     '__global__ void f() {\n     \n \nx = 1;}'
     """
     code = _extract_blocks(text, legible) if "```" in text else legible
-    if not _DOTS.search(code) or not _BRACED.search(code):
+    if not ("..." in code or "…" in code) or not _DOTS.search(code) or not _BRACED.search(code):
         return code
     ends = list(_find_function_ends(code))
     code = _DOTS.sub(lambda match: " " * len(match[0]), code)

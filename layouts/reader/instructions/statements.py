@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 
 from lanescope.cxx.source_text import blank, blank_matches
@@ -118,6 +119,7 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
     return {base: count for base, count in registers.items() if base not in vectors}
 
 
+@lru_cache(maxsize=4)
 def join_code(text: str) -> tuple[str, Callable[[int], int]]:
     """Join adjacent string literals as join_literals does, without the comments of the text and of its PTX."""
     code = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else blank(match[0]), text)

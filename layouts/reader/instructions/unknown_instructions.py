@@ -7,8 +7,10 @@ those that do not begin a PTX statement, as in a comment or a printed line.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from lanescope.errors import LayoutError
@@ -77,21 +79,24 @@ def _find_span(match: re.Match[str], places: Callable[[int], int]) -> tuple[int,
     return places(match.start("opcode")), places(match.end("opcode") - 1) + 1
 
 
-def list_templates(text: str) -> Iterator[tuple[str, tuple[int, int], Callable[[int], int]]]:
-    """Yield (the code with joined literals, the span of a text of PTX in it: the whole module or the template of an
+@lru_cache(maxsize=4)
+def list_templates(text: str) -> tuple[tuple[str, tuple[int, int], Callable[[int], int]], ...]:
+    """List (the code with joined literals, the span of a text of PTX in it: the whole module or the template of an
     asm statement, a map to places of the original text).
     """
     joined, places = join_code(text)
-    for span in [(0, len(joined))] if is_ptx_module(text) else _list_spans(joined):
-        yield joined, span, places
+    spans = [(0, len(joined))] if is_ptx_module(text) else _list_spans(joined)
+    return tuple((joined, span, places) for span in spans)
 
 
 def _list_spans(joined: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of the templates of asm statements, with the parenthesis before them; not of macros that the
     text does not use, which nvcc does not compile.
     """
-    unused = [macro.span() for macro in _MACRO.finditer(joined) if len(re.findall(rf"\b{macro[1]}\b", joined)) == 1]
-    for statement in _ASM.finditer(joined):
+    statements = list(_ASM.finditer(joined))
+    words = Counter(re.findall(r"\w+", joined) if statements else ())
+    unused = [macro.span() for macro in _MACRO.finditer(joined) if words[macro[1]] == 1] if statements else []
+    for statement in statements:
         if any(first <= statement.start() < past for first, past in unused):
             continue
         if template := _TEMPLATE.match(joined, statement.end()):

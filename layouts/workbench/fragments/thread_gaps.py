@@ -36,6 +36,7 @@ _LDMATRIX = re.compile(r"\bldmatrix\s*\.")
 _WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
 _WMMA = re.compile(r"\b(?:mma|bmma|load_matrix)_sync\s*\(|\bwmma\.mma\s*\.")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
+_MARKS = "mma", "matrix", "SM"  # all that these match has one
 _GEMM = re.compile(r"\bgemm\s*\(")
 _MOST_CALL = 60  # characters of a call that is quoted
 _OPCODE = re.compile(r"\bmma\.[\w.:]+")
@@ -189,7 +190,8 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
             multiplies = _MMA.search(text) or _WMMA.search(text) or _WGMMA.search(text)
             yield CheckedKernel("", found.span(), IN_PTX if multiplies else LOADS_ALONE)
         return
-    if not any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM)):
+    patterns = (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM) if any(mark in text for mark in _MARKS) else ()
+    if not any(pattern.search(text) for pattern in patterns):
         return
     blank = blank_text(text)
     functions = find_functions(blank)

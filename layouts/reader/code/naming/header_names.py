@@ -8,6 +8,7 @@ its instruction descriptors and the enums of their types).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType, find_integer_type
 from lanescope.cxx.sizes import VECTORS
@@ -193,6 +194,7 @@ _HOLDER = re.compile(r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:->|\.)\w+\.(?:leading
 MOST_HOLDERS = 16  # objects of one text
 
 
+@lru_cache(maxsize=8)
 def write_vector_types(text: str) -> str:
     """Write the definitions of the vectors of integers and of the configuration of launches that a text names, and of
     dim3 if it assigns members of one.

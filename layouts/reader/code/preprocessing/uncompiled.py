@@ -132,7 +132,7 @@ def find_dead_blocks(text: str, macros: Mapping[str, str]) -> Iterator[Span]:
 def _list_constants(quiet: str, macros: Mapping[str, str]) -> dict[str, str]:
     """Map the constants and macros that a text defines once, as a number, to their values."""
     constants = dict(_CONSTANT.findall(quiet))
-    declared = Counter(name for name in _DECLARED.findall(quiet) if name in constants)
+    declared = Counter(name for name in (_DECLARED.findall(quiet) if constants else ()) if name in constants)
     definitions = [(macro[1], macro[2].strip()) for macro in MACRO.finditer(quiet) if macro[1] not in macros]
     defined = Counter(name for name, _ in definitions)
     for name, body in definitions:

@@ -75,10 +75,10 @@ def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[s
 def may_have_work(text: str) -> bool:
     """Return whether a C++ text has a word of checked code; True for PTX, SASS and Python."""
     code = _blank_prose(text)
-    work, _ = _choose_words(code, False)
-    if work.search(code) or BIT_FIELD.search(code):
+    if "<<<" in code or is_python(text) or is_ptx_module(text) or is_sass_listing(text):
         return True
-    return is_ptx_module(text) or is_sass_listing(text) or is_python(text)
+    work, _ = _choose_words(code, False)
+    return bool(work.search(code) or BIT_FIELD.search(code))
 
 
 def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:

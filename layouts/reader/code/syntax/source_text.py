@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from lanescope.cxx.source_text import blank_matches
 
@@ -22,6 +23,7 @@ _PRINT = re.compile(
 _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
+@lru_cache(maxsize=8)
 def is_python(text: str) -> bool:
     """Return whether a text is Python rather than C++."""
     score = 0
@@ -52,6 +54,7 @@ def is_python(text: str) -> bool:
     return score > 0
 
 
+@lru_cache(maxsize=8)
 def blank_printed(text: str) -> str:
     """Blank the lines of a text that are printed output; only lines with a hint of output are examined."""
     result: list[str] = []
