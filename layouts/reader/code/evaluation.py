@@ -112,7 +112,7 @@ def evaluate_text(
     is_ptx = ptx_module.is_ptx_module(text)
     if is_ptx or sass_module.is_sass_listing(text):
         return replace(_evaluate_assembly(text, is_ptx, macros), unread=cut)
-    if not CLUE.search(text):
+    if "<<" not in text and not CLUE.search(text):
         return None
     code = blank_printed(text)
     if is_python(text):

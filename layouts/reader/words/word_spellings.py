@@ -56,6 +56,7 @@ _CONSTANT = re.compile(
     r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16}(?=\s*:\s*i64))(?=\s*:\s*i64|\s*,|\s*\))"
     r"|\bi64\s+(?P<llvm>-?\d{10,20})\b"
 )
+_MANY_DIGITS = re.compile(r"\d{10}|0x[0-9a-fA-F]{9}")
 _QUADS = re.compile(
     r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-fA-F]{1,8})"
 )  # contents in a line of x/gx, x/2wx
@@ -99,8 +100,9 @@ def find_words(text: str) -> Iterator[LabelledWord]:
         if word <= WORD and is_likely_descriptor(word & WORD):
             yield LabelledWord("", word & WORD, signed.span("word"), False)
         return
-    for find_spelled in _SPELLINGS:
-        yield from find_spelled(text)
+    for find_spelled, marks in _SPELLINGS.items():
+        if not marks or any(mark in text for mark in marks):
+            yield from find_spelled(text)
 
 
 def _find_shown(text: str) -> Iterator[LabelledWord]:
@@ -218,7 +220,7 @@ def _find_examined(text: str) -> Iterator[LabelledWord]:
 
 def _find_constants(text: str) -> Iterator[LabelledWord]:
     """Find 64-bit constants in LLVM and MLIR."""
-    for match in _CONSTANT.finditer(text):
+    for match in _CONSTANT.finditer(text) if _MANY_DIGITS.search(text) else ():
         name = "word" if match["word"] else "llvm"
         word = parse_number(match[name]) & WORD
         if is_likely_descriptor(word):
@@ -249,20 +251,20 @@ def _find_registers(text: str) -> Iterator[LabelledWord]:
             yield register_word
 
 
-# of two matches with the same place and length, the first one is taken
-_SPELLINGS: tuple[Callable[[str], Iterator[LabelledWord]], ...] = (
-    _find_shown,
-    _find_listed,
-    _find_halves,
-    _find_vectors,
-    _find_braced,
-    _find_paired,
-    _find_moved,
-    _find_examined,
-    _find_constants,
-    _find_labelled,
-    _find_registers,
-)
+# Of two matches with the same place and length, the first one is taken. Each form: what a text with it has one of.
+_SPELLINGS: dict[Callable[[str], Iterator[LabelledWord]], tuple[str, ...]] = {
+    _find_shown: ("$",),
+    _find_listed: ("$", "array(", "tensor("),
+    _find_halves: (),
+    _find_vectors: ("x = ",),
+    _find_braced: ("esc",),
+    _find_paired: ("wgmma", "tcgen05", "MMA"),
+    _find_moved: ("mov.",),
+    _find_examined: ("0x",),
+    _find_constants: (),
+    _find_labelled: (),
+    _find_registers: ("$", *(f"R{digit}" for digit in range(10))),
+}
 
 
 def is_examined(text: str) -> bool:

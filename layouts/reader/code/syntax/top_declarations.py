@@ -104,7 +104,9 @@ class _Cutter:
         return piece
 
     def open_brace(self, at: int, past: int) -> None:
-        if not self.depth and not self.brackets and _NAMESPACE.search(self.text, self.start, at):
+        outside = not self.depth and not self.brackets
+        named = outside and any(self.text.find(word, self.start, at) >= 0 for word in ("namespace", "extern"))
+        if named and _NAMESPACE.search(self.text, self.start, at):
             self.namespaces.append(NamespaceSpan((self.start, past)))
             self.start = past
             return
