@@ -174,6 +174,12 @@ NAMES = (
         "An operation of MLIR that becomes wgmma. Paste it with its types and shape.",
     ),
     _make_name(
+        r"tl\.dot_scaled|(?:tt\.)?dot_scaled",
+        "/guide/triton-dot#scaled",
+        "A product whose blocks along K have scale factors: a block-scaled instruction if the GPU has one for these"
+        " types, otherwise A and B are multiplied by their factors first.",
+    ),
+    _make_name(
         r"GmmaDescriptor|DescriptorIterator|smem_desc_iterator|make_gmma_desc",
         "/descriptor",
         "The 64-bit matrix descriptor of wgmma. Paste the word, or the code that builds it.",
@@ -185,7 +191,7 @@ NAMES = (
         "The 32-bit instruction descriptor of tcgen05.mma: M, N, types and majors.",
     ),
     _make_name(
-        r"CUtensorMap|CUtensorMap_st|cuTensorMapEncode\w*|make_tma_(?:copy|atom)\w*|TmaDescriptor|[Ii]m2[Cc]ol",
+        r"CUtensorMap|CUtensorMap_st|cuTensorMapEncode\w*|CU_TENSOR_MAP_(?!SWIZZLE_(?:NONE|32B|64B|128B)\b)\w+|make_tma_(?:copy|atom)\w*|TmaDescriptor|[Ii]m2[Cc]ol",
         "/guide/paste#tensor-maps",
         "Paste the call of cuTensorMapEncodeTiled with its arguments to see how the box is stored in shared memory.",
     ),
@@ -269,10 +275,37 @@ NAMES = (
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),
 )
-_OUTSIDE = re.compile(
-    r"setmaxnreg|griddepcontrol|clusterlaunchcontrol|cluster|clusters|"
-    r"warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
-    re.I,
+_OUTSIDE = (  # names that Lanescope does not cover, and why
+    (
+        re.compile(
+            r"setmaxnreg|griddepcontrol|clusterlaunchcontrol|cluster|clusters|"
+            r"warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
+            re.I,
+        ),
+        "",
+    ),
+    (
+        re.compile(r"(?:torch|F|nn|jnp|jax|np|numpy|at)(?:\.|::)\w+(?:(?:\.|::)\w+)*(?:\s*\(.*\))?", re.S),
+        "A function of a framework does not determine its kernel: paste the kernel's name as a profiler prints it.",
+    ),
+    (
+        re.compile(r"(?:tilelang\s+)?(?:T|tilelang)\.(?!ptx)\w+(?:\s*\(.*\))?|tilelang", re.S | re.I),
+        "TileLang's compiler derives the layouts: paste the CUDA C++ or the PTX that it generates.",
+    ),
+    (
+        re.compile(
+            r"(?:ct|cuda\.tile|cuda_tile|cutile)(?:\.\w+)*(?:\s*\(.*\))?|cutile(?: python)?|cuda tile(?: ir)?",
+            re.S | re.I,
+        ),
+        "CUDA Tile leaves instructions and layouts to its compiler: paste the SASS of the kernel.",
+    ),
+    (
+        re.compile(
+            r"(?:cuda::|cooperative_groups::|cg::)?memcpy_async|__pipeline_(?:memcpy_async|commit|wait_prior)(?:\s*\(.*\))?",
+            re.S,
+        ),
+        "It becomes cp.async or a bulk copy of each thread's bytes, in the order that the program gives.",
+    ),
 )
 OUTSIDE = (
     "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory. Other"
@@ -294,6 +327,8 @@ def find_name(text: str) -> KnownMessage | None:
     return KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,)) if known else None
 
 
-def is_outside(text: str) -> bool:
-    """Return whether a text names something that Lanescope does not cover."""
-    return len(text) <= LONGEST and _OUTSIDE.fullmatch(text.strip()) is not None
+def explain_outside(text: str) -> tuple[str, ...]:
+    """Return why Lanescope does not cover what a text names; () for any other text."""
+    matching = (why for pattern, why in _OUTSIDE if len(text) <= LONGEST and pattern.fullmatch(text.strip()))
+    why = next(matching, None)
+    return () if why is None else (*filter(None, [why]), OUTSIDE)

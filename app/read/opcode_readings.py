@@ -11,8 +11,11 @@ from lanescope.app.read import known_names, page_meanings, question_readings
 from lanescope.app.read.facts import Reading
 from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.names import forms
+from lanescope.ptx.catalog import OPCODES
+from lanescope.ptx.table.opcodes import FIRST_WORDS
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader.grammars import pasted_text
+from lanescope.reader.instructions import sass
 from lanescope.reader.instructions.misspelt_opcodes import explain_misspelling, is_opcode
 from lanescope.reader.instructions.opcode_words import (
     explain_order,
@@ -23,6 +26,11 @@ from lanescope.reader.instructions.opcode_words import (
 from lanescope.shared.banks import ACCESSES
 
 LONGEST = 4096  # characters of a text that are searched
+_SASS_LINE = re.compile(
+    r"\s*(?:/\*\w+\*/)?\s*(?:@!?U?P\w\s+)?(?P<opcode>[A-Z][A-Z0-9]{1,11})(?:\.[A-Z0-9_]+)*\s+"
+    r"(?=[^\n]*(?:\bU?R\d|\bU?RZ\b|\bU?P[0-7T]\b|\bSR_|c\[0x))[-\w\[\]+,.|!~ \t]+;?\s*"
+)
+_NEITHER = "is an instruction of {} that neither multiplies nor moves matrices."
 _MOST = 4  # opcodes that a reading explains
 _SHARED_ACCESS = re.compile(r"(?<![\w.])(ld|st)(?:\.volatile)?\.shared(?:::cta)?(?:\.v([24]))?\.[busf](\d+)\b")
 _OPTIONAL = re.compile(r"\{\.[\w.:{}]*\}")  # {.sem} in the syntax of the PTX document
@@ -61,6 +69,21 @@ def read_opcodes(text: str) -> Reading | None:
     return question_readings.build_unknown(
         text, "Not covered", [*notices, known_names.OUTSIDE], page_meanings.find_sharing(text)
     )
+
+
+def read_lone_word(text: str) -> Reading | None:
+    """Read an instruction of PTX by its first word, or a line of SASS that multiplies and moves no matrices; None for
+    any other text.
+    """
+    word, line = text.strip(), _SASS_LINE.fullmatch(text)
+    if word in FIRST_WORDS and word not in OPCODES:
+        use = find_use(word)
+        reason = f"{word} {use.does if use else _NEITHER.format('PTX')}"
+    elif line and not re.search("MMA|^UTC|[TS]M$", line["opcode"]) and line["opcode"] not in sass.OPCODES:
+        reason = f"{line['opcode']} {_NEITHER.format('SASS')}"
+    else:
+        return None
+    return question_readings.build_unknown(text, "Not covered", [reason, known_names.OUTSIDE])
 
 
 def refuse_opcode(text: str) -> Reading | None:
@@ -107,4 +130,4 @@ def _list_uses(text: str) -> Iterator[OpcodeUse]:
         if use is not None and ("." in use.opcode or opcode.isupper() or is_opcode(opcode)):
             yield use
         elif use is None and is_opcode(opcode) and not forms.is_opcode(opcode.partition(".")[0]):
-            yield OpcodeUse(opcode, "is an instruction of PTX that neither multiplies nor moves matrices.")
+            yield OpcodeUse(opcode, _NEITHER.format("PTX"))

@@ -100,7 +100,7 @@ def look_up(text: str) -> list[Meaning]:
     if not matches or not matches.forms or (matches.ignored and not lookup.has_shape(matches)):
         return pages
     found = named_forms.build_meaning(text, matches)
-    is_of_types = len(words) > 1 and all(map(named_forms.is_type, matches.words))
+    is_of_types = all(map(named_forms.is_type, matches.words))
     return [found, *pages] if is_of_types else [*pages, found]
 
 

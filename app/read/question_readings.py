@@ -26,6 +26,7 @@ from lanescope.app.read import (
 from lanescope.app.read.element_texts import parse_question
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.names.form_names import name_form
 from lanescope.reader.grammars import pasted_text
 
@@ -35,6 +36,9 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
     r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
 )
 
+_REGISTER_NAME = r"%[a-z]{1,2}\d{1,4}|U?(?:R\d{1,3}|RZ|P[0-7T])(?:\.[a-z]\w*)?"  # of PTX and SASS
+_REGISTERS = re.compile(rf"\s*[{{\[(]*\s*(?:{_REGISTER_NAME})(?:\s*[,:\s+]\s*(?:{_REGISTER_NAME}))*\s*[}}\])]*\s*;?\s*")
+_MOST_REGISTERS = 4
 _ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$|\bT\d+::")  # T1::Params of a demangled name
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[\w*\]")  # of a fragment of wmma
 _PLACED = re.compile(r"[?&](?:find|lanes|probe|matrix)=|/triton-dot\?")
@@ -50,6 +54,19 @@ def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[
     """Build the reading of a text without a meaning: the reason, and pages that may help."""
     link = meaning_links.link_text(text)
     return Reading(kind="unknown", title=title, link=link, facts={}, notices=tuple(notices), also=tuple(also))
+
+
+def refuse_registers(text: str) -> Reading | None:
+    """Refuse a text that is nothing but registers; None for any other text."""
+    if _REGISTERS.fullmatch(text) is None:
+        return None
+    names = list(dict.fromkeys(re.findall(_REGISTER_NAME, text)))
+    are = "is a register" if len(names) == 1 else "are registers"
+    notice = (
+        f"{join_words(names[:_MOST_REGISTERS])} {are}: paste the line of the instruction that has"
+        f" {'it' if len(names) == 1 else 'them'}, or ask for R2 of lane 20 of mma.m16n8k16 bf16."
+    )
+    return build_unknown(text, "Of which instruction?", [notice])
 
 
 @lru_cache(maxsize=8)  # a text is asked several times on its way to a page

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
 from lanescope.app.read import target_meanings, word_uses
+from lanescope.names import vocabulary
 from lanescope.ptx import catalog
 from lanescope.reader.instructions import sass
 
@@ -25,6 +26,8 @@ _KIND_LAST = re.compile(
     re.I,
 )
 _SHAPE = r"\b(?:m\d+n\d+(?:k\d+)?|\d+x\d+x\d+|[mnk]\s?=\s?\d+)\b"
+_OF_LIBRARY = re.compile(r"\s*(?:(?:\w+::)+|(?:torch|cutlass|ml_dtypes|jnp|tl|np)\.)(\w+)\s*")  # cute::half_t
+_DOT = re.compile(r"\A\s*\.(?=[a-z]\w*(?:::\w+)+\s*\Z)")  # of a modifier: .kind::f16
 _LEGAL = re.compile(  # is m64n264k16 legal? is N = 24 allowed for wgmma s8?
     rf"\s*(?:is|are|does|do|can|may)\s+(?P<name>(?:(?!\b(?:legal|valid)\b)[^?\n]){{0,80}}?{_SHAPE}[^?\n]{{0,80}}?)\s+"
     r"(?:an?\s+)?(?:legal|valid|allowed|supported|exist|possible|ok|be\s+used)(?:\s+(?:shape|instruction|size))?"
@@ -38,7 +41,8 @@ _USABLE = re.compile(  # can I use m64n8k16 with f16?
 
 def normalize_text(text: str) -> str:
     """Return a SASS mnemonic as the disassembler prints it, a word with its kind in front, a question about a number or
-    whether a shape is legal without the words around it; any other text unchanged.
+    whether a shape is legal without the words around it, a modifier without its dot, a type without its library;
+    any other text unchanged.
 
     >>> normalize_text("hmma 16816 f32"), normalize_text("sttm.X16"), normalize_text("0x08400490 idesc")
     ('HMMA.16816.F32', 'STTM.x16', 'idesc 0x08400490')
@@ -51,8 +55,10 @@ def normalize_text(text: str) -> str:
         return f"is {name} supported on {use}" if target_meanings.find_targets(use).names else f"{name} {use}".strip()
     if match := _USABLE.fullmatch(text):
         return match["name"]
+    if (named := _OF_LIBRARY.fullmatch(text)) and named[1].lower() in vocabulary.SYNONYMS:
+        return named[1]
     match = _KIND_LAST.fullmatch(text)
-    return f"{match[2]} {match[1]}" if match else text
+    return f"{match[2]} {match[1]}" if match else _DOT.sub("", text)
 
 
 def respell(text: str) -> str:

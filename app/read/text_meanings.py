@@ -107,7 +107,9 @@ def _read_printed_name(text: str, reading: Reading) -> Reading:
     if reading.kind != "unknown" or reading.title not in _UNEXPLAINED:
         return reading
     pages = printed_names.find_printed(text, _UNEXPLAINED[reading.title])
-    return copy_fact(Reading, pages[0], also=_drop_shown(pages[0], (*pages[1:], *reading.also))) if pages else reading
+    if pages:
+        return copy_fact(Reading, pages[0], also=_drop_shown(pages[0], (*pages[1:], *reading.also)))
+    return opcode_readings.read_lone_word(text) or reading
 
 
 def _read_text(text: str) -> Reading:
@@ -115,6 +117,7 @@ def _read_text(text: str) -> Reading:
         message_readings.read_message,
         wildcards.read_pattern,
         swizzle_names.read_swizzle,
+        question_readings.refuse_registers,
         expressions.read_expression,
         opcode_readings.refuse_opcode,
         gemm_shapes.read_shape,
@@ -194,8 +197,8 @@ def _read_words(text: str) -> Reading:
 
 def _read_beside_matrices(text: str) -> Reading | None:
     """Read a text that names something else of CUDA: other instructions, an address, what Lanescope does not cover."""
-    if known_names.is_outside(text):
-        return _read_outside(text)
+    if outside := known_names.explain_outside(text):
+        return _read_outside(text, outside)
     if (reading := opcode_readings.read_opcodes(text)) is not None:
         return reading
     addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
@@ -224,6 +227,8 @@ def _read_plain_words(text: str) -> Reading | None:
         return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
+    if "(" not in text and (outside := known_names.explain_outside(text)):
+        return _read_outside(text, outside)
     if (tiles := tile_words.read_tiles(text)) is not None:
         return tiles
     if described := canonical_forms.find_meaning(text) or word_uses.find_meaning(text):
@@ -256,10 +261,10 @@ def _read_other_maker(text: str) -> Reading:
     return question_readings.build_unknown(text, maker.title, [notice])
 
 
-def _read_outside(text: str) -> Reading:
+def _read_outside(text: str, notices: Sequence[str]) -> Reading:
     """Read a name of CUDA that Lanescope does not cover, with the messages about it."""
     pages = [*message_readings.find_titled(text), *page_meanings.find_sharing(text)]
-    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], pages)
+    return question_readings.build_unknown(text, "Not covered", notices, pages)
 
 
 def _read_named_part(text: str, refused: LayoutError) -> Reading | None:

@@ -22,6 +22,10 @@ _NAME = re.compile(
     rf"\s*((?:(?:{'|'.join(sass.OPCODES)}|w?g?mma|ldmatrix|[sm][to]v?matrix|tcgen05)\.|G?MMA_\d|SM\d\d)"
     r"[\w.:]*\*[\w.:*]*)\s*;?\s*"
 )
+_OPEN_SHAPE = re.compile(  # m64nNk16, N = 8 to 256 in steps of 8
+    r"\s*(?P<opcode>(?:wgmma|mma|wmma)(?:\.[a-z_:]+)*\.)?(?P<shape>m\d+n(?:\d+|N)k(?:\d+|K))(?P<types>(?:\.\w+)*)"
+    r"(?:,\s*N\s*=[\d\s,a-z]{1,60})?\s*"
+)
 MOST_NAMES = 6  # listed of those that match
 _ATOM = re.compile(r"SM\d|G?MMA_")
 _COMMON = re.compile(r"\.(?:sync|aligned|mma_async|shared)\b")  # of PTX; often left out
@@ -29,12 +33,22 @@ _COMMON = re.compile(r"\.(?:sync|aligned|mma_async|shared)\b")  # of PTX; often 
 
 def is_pattern(text: str) -> bool:
     """Return whether a text is a name of an instruction with wildcards."""
-    return _NAME.fullmatch(text) is not None
+    return _NAME.fullmatch(_spell_sizes(text)) is not None
+
+
+def _spell_sizes(text: str) -> str:
+    """Return a text with a * for each size that a letter stands for: wgmma.m64nNk16, or the shape alone."""
+    match = _OPEN_SHAPE.fullmatch(text)
+    if match is None:
+        return text
+    sizes = re.sub(r"(?<=[mnk])[A-Z]", "*", match["shape"])
+    opcode = match["opcode"] or ("wgmma." if sizes.startswith("m64") else "mma.")
+    return f"{opcode}{sizes.removesuffix('*')}{match['types'] or '*'}" if "*" in sizes else text
 
 
 def read_pattern(text: str) -> Reading | None:
     """Read a name with wildcards: the instructions that it matches; None for any other text."""
-    match = _NAME.fullmatch(text)
+    match = _NAME.fullmatch(_spell_sizes(text))
     if match is None:
         return None
     pattern = match[1]

@@ -1,0 +1,78 @@
+"""Names in the box that are no instruction of tensor cores: what they are, or why Lanescope does not cover them."""
+
+from __future__ import annotations
+
+from lanescope.app.read.text_meanings import read_text
+from tests.cases import for_each
+
+
+@for_each("text", ["R24", "R24, R25", "{%r1, %r2}", "[R2+UR4]", "RZ"])
+def test_registers_alone_ask_for_their_instruction(text: str) -> None:
+    told = read_text(text)
+    assert told.title == "Of which instruction?" and text.strip("{[")[:2] in told.notices[0]
+
+
+@for_each("text", ["f16, f32", "rz", "R2 of lane 20 of mma.m16n8k16 bf16"])
+def test_types_modifiers_and_places_are_no_registers(text: str) -> None:
+    assert read_text(text).kind == "instruction"
+
+
+@for_each(
+    ("text", "reason"),
+    [
+        ("torch.matmul", "a profiler prints it"),
+        ("F.scaled_dot_product_attention(q, k, v)", "a profiler prints it"),
+        ("T.Fragment", "TileLang"),
+        ("T.gemm(A_shared, B_shared, C_local)", "TileLang"),
+        ("ct.mma", "CUDA Tile"),
+        ("cuda_tile.mma", "CUDA Tile"),
+        ("cuda::memcpy_async", "cp.async"),
+        ("R2UR UR4, R2", "R2UR is an instruction of SASS"),
+        ("/*0010*/ IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;", "IMAD is an instruction of SASS"),
+        ("vote", "vote is an instruction of PTX"),
+    ],
+)
+def test_what_is_not_covered_says_why(text: str, reason: str) -> None:
+    told = read_text(text)
+    assert told.title == "Not covered" and reason in told.notices[0]
+
+
+@for_each("text", ["HMMA.99999.F32 R4, R8, R12, R4", "UTCSHIFT.2CTA tmem[UR4]", "T.ptx_mma"])
+def test_a_matrix_instruction_is_not_called_another(text: str) -> None:
+    assert not any("neither multiplies" in notice or "TileLang" in notice for notice in read_text(text).notices)
+
+
+@for_each(
+    ("text", "type_"),
+    [
+        ("cute::bfloat16_t", "bf16"),
+        ("cutlass::half_t", "f16"),
+        ("torch.float8_e4m3fn", "e4m3"),
+        ("__nv_bfloat162", "bf16"),
+        ("__nv_fp8x4_e5m2", "e5m2"),
+    ],
+)
+def test_a_type_of_a_library_lists_the_instructions_with_it(text: str, type_: str) -> None:
+    told = read_text(text)
+    assert told.kind == "instruction" and all(type_ in ptx.split(".") for ptx in told.facts["candidates"])
+
+
+@for_each(
+    ("text", "shapes"),
+    [
+        ("m64nNk16, N = 8 to 256 in steps of 8", {"m64n8k16", "m64n16k16"}),  # as /guide/shapes has it
+        ("wgmma.m64nNk16.f32.bf16.bf16", {"m64n8k16", "m64n256k16"}),
+        ("m16n8kK", {"m16n8k8", "m16n8k16", "m16n8k32"}),
+    ],
+)
+def test_a_letter_stands_for_any_size(text: str, shapes: set[str]) -> None:
+    found = {word for ptx in read_text(text).facts["candidates"] for word in ptx.split(".") if word.startswith("m")}
+    assert shapes <= found
+
+
+def test_a_scaled_product_of_triton_opens_its_part_of_the_page() -> None:
+    assert read_text("tl.dot_scaled").link == "/guide/triton-dot#scaled"
+
+
+def test_a_vector_of_four_floats_is_no_type_of_four_bits() -> None:
+    assert read_text("float4").kind == "unknown"
