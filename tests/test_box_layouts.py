@@ -41,3 +41,8 @@ def test_what_cute_has_not_is_refused_with_the_reason(text: str, reason: str) ->
 @for_each("text", ["Layout<Shape<_2,_3>>{}", "auto layout = make_layout(make_shape(2, 3));"])
 def test_a_shape_alone_is_compact(text: str) -> None:
     assert read_text(text).facts["cute"] == "(2,3):(1,2)"
+
+
+def test_a_stride_may_be_called_by_the_field_that_holds_it() -> None:
+    """As the guide writes the layouts of a tile in chunks of 16 bytes."""
+    assert read_text("Sw<2,0,3> o ((4,2),(8,2)):((1,LBO 32),(4,SBO 64))").facts["stride"] == "((1,32),(4,64))"

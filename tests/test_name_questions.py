@@ -136,3 +136,29 @@ def test_a_shape_that_does_not_exist_is_refused_with_what_does(text: str, reason
 def test_a_matrix_opcode_is_neither_another_instruction_nor_refused(text: str) -> None:
     reading = read(text)
     assert reading.kind != "unknown" and "neither multiplies" not in "".join(reading.notices)
+
+
+@for_each(
+    ("text", "reason"),
+    [
+        ("mma.m16n8k16 row.row", "has row.row. Instead: row.col."),
+        ("is row.row allowed for mma.m16n8k16?", "has row.row. Instead: row.col."),
+        ("mma m16n8k16 bf16 col.col", "has col.col. Instead: row.col."),
+    ],
+)
+def test_layouts_that_an_instruction_lacks_are_refused(text: str, reason: str) -> None:
+    told = read(text)
+    assert told.kind == "unknown" and reason in told.notices[0]
+
+
+def test_layouts_select_the_forms_that_have_them() -> None:
+    assert read("wmma m16n16k16 row row bf16").facts["ptx"].startswith("wmma.mma.sync.aligned.row.row.m16n16k16")
+    assert all(".col.row." in ptx for ptx in read("mma.m8n8k4 col.row f16").facts["candidates"])
+
+
+@for_each(
+    ("text", "target"),
+    [("can I use wgmma on B200?", "sm_100a"), ("can we use ldmatrix on Turing", "sm_75")],
+)
+def test_whether_a_gpu_has_an_instruction_may_be_asked_in_any_words(text: str, target: str) -> None:
+    assert read(text).link == f"/targets?target={target}"

@@ -300,13 +300,15 @@ _OUTSIDE = (  # names that Lanescope does not cover, and why
         "CUDA Tile leaves instructions and layouts to its compiler: paste the SASS of the kernel.",
     ),
     (
-        re.compile(
-            r"(?:cuda::|cooperative_groups::|cg::)?memcpy_async|__pipeline_(?:memcpy_async|commit|wait_prior)(?:\s*\(.*\))?",
-            re.S,
-        ),
-        "It becomes cp.async or a bulk copy of each thread's bytes, in the order that the program gives.",
+        re.compile(r"(?:cuda::|cooperative_groups::|cg::)memcpy_async(?:\s*\(.*\))?", re.S),
+        "It becomes cp.async or a bulk copy of bytes, in the order that the program gives.",
+    ),
+    (
+        re.compile(r"(?:cute|cutlass)(?:::\w+)+(?:<.*>)?(?:\s*\(.*\)|\{\})?;?", re.S),
+        "This name alone determines no layout: paste the type or the call that it is part of, with its arguments.",
     ),
 )
+_EARLY = re.compile(r"\s*(?:ct|T)\.\w+\s*")  # also the beginning of other words
 OUTSIDE = (
     "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory. Other"
     " instructions, clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
@@ -325,6 +327,11 @@ def find_name(text: str) -> KnownMessage | None:
     text = text.strip()
     known = next((name for name in NAMES if name.pattern.fullmatch(text)), None) if len(text) <= LONGEST else None
     return KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,)) if known else None
+
+
+def is_of_compiler(text: str) -> bool:
+    """Return whether a text is a name of TileLang or CUDA Tile that may look like words of an instruction."""
+    return _EARLY.fullmatch(text) is not None
 
 
 def explain_outside(text: str) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def _answer_place(text: str) -> Meaning | None:
     if (
         len(words) == len(listed)
         and not _TENSOR.isdisjoint(words)
-        and _TENSOR.union(("memory", "column")).issuperset(words)
+        and _TENSOR.union(("memory", "column", "address")).issuperset(words)
     ):
         return _link_tensor(question, sizes)
     return _link_shared(question, words) if all(place.coords for place in question.places) else None

@@ -13,7 +13,7 @@ from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.names import forms
 from lanescope.ptx.catalog import OPCODES
 from lanescope.ptx.table.opcodes import FIRST_WORDS
-from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
+from lanescope.ptx.table.other_opcodes import FUNCTIONS, OpcodeUse, find_use
 from lanescope.reader.grammars import pasted_text
 from lanescope.reader.instructions import sass
 from lanescope.reader.instructions.misspelt_opcodes import explain_misspelling, is_opcode
@@ -43,6 +43,9 @@ _SASS = re.compile(  # behind an address, a predicate or nothing
 _NAME = re.compile(  # of an intrinsic of LLVM, an operation of MLIR, a function of libcu++ or TVM
     r"(?:\bnvvm[._]|(?:^|[^.\w])(?:cuda::|T\.)?ptx(?:::|\.))(?P<opcode>[a-z]\w*(?:\.\w+)*)"
 )
+
+
+_FUNCTION = re.compile(rf"(?:^|[\s:;])(?P<opcode>{'|'.join(FUNCTIONS)})(?=\s*(?:[<(;]|$))")
 
 
 def read_opcodes(text: str) -> Reading | None:
@@ -123,11 +126,11 @@ def _find_shared_access(text: str) -> str:
 def _list_uses(text: str) -> Iterator[OpcodeUse]:
     """Yield the row of each opcode of a text, in its order; one that says little for an opcode without a row."""
     plain = _OPTIONAL.sub("", text)
-    found = [match for pattern in (_STATEMENT, _NAME, _SASS) for match in pattern.finditer(plain)]
+    found = [match for pattern in (_STATEMENT, _NAME, _SASS, _FUNCTION) for match in pattern.finditer(plain)]
     for match in sorted(found, key=lambda match: match.start("opcode")):
         opcode = match["opcode"]
         use = find_use(opcode)
-        if use is not None and ("." in use.opcode or opcode.isupper() or is_opcode(opcode)):
+        if use is not None and ("." in use.opcode or opcode.isupper() or is_opcode(opcode) or opcode in FUNCTIONS):
             yield use
         elif use is None and is_opcode(opcode) and not forms.is_opcode(opcode.partition(".")[0]):
             yield OpcodeUse(opcode, _NEITHER.format("PTX"))

@@ -162,7 +162,7 @@ def _list_code() -> Iterator[tuple[str, Meaning]]:
     """Yield the code and the emphasis in the guide."""
     for _, page, body in _list_parts():
         for name, says in _list_marked(body):
-            yield name, build_page_meaning(page.title, page.link, (says,))
+            yield name, build_page_meaning(page.title, page.link, page.notices if "{{" in says else (says,))
 
 
 def _list_marked(body: str) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,7 @@ _LEGAL = re.compile(  # is m64n264k16 legal? is N = 24 allowed for wgmma s8?
     re.I,
 )
 _USABLE = re.compile(  # can I use m64n8k16 with f16?
-    r"\s*(?:can|may|could)\s+(?:i|we|you|one)\s+use\s+(?P<name>(?=[^?]*\bm\d+n\d+)[^?]+?)\s*\??\s*", re.I
+    r"\s*(?:can|may|could)\s+(?:i|we|you|one)\s+use\s+(?P<name>[^?]+?)(?:\s+on\s+(?P<target>[^?]+?))?\s*\??\s*", re.I
 )
 
 
@@ -54,7 +54,12 @@ def normalize_text(text: str) -> str:
         name, use = re.sub(r"\s?=\s?", "", match["name"]), match["use"] or ""
         return f"is {name} supported on {use}" if target_meanings.find_targets(use).names else f"{name} {use}".strip()
     if match := _USABLE.fullmatch(text):
-        return match["name"]
+        named = re.search(r"\bm\d+n\d+", match["name"])
+        return (
+            match["name"]
+            if named
+            else f"is {match['name']} supported{' on' * bool(match['target'])} {match['target'] or ''}".strip()
+        )
     if (named := _OF_LIBRARY.fullmatch(text)) and named[1].lower() in vocabulary.SYNONYMS:
         return named[1]
     match = _KIND_LAST.fullmatch(text)

@@ -86,7 +86,7 @@ _UNEXPLAINED = {  # title of an unknown text, of which a page that prints it say
     ),
 }
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
-_PLACE = re.compile(r"\b(?:row|col(?:umn)?|lane|thread|register|element|value|byte|bit)s?\b|\b[A-D]\b")
+_PLACE = re.compile(r"(?<![.\w])(?:row|col(?:umn)?|lane|thread|register|element|value|byte|bit)s?\b|\b[A-D]\b")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _WORD = re.compile(r"[A-Za-z0-9]{2}")
 _ARGUMENTS = re.compile(r"[<({]")
@@ -197,10 +197,10 @@ def _read_words(text: str) -> Reading:
 
 def _read_beside_matrices(text: str) -> Reading | None:
     """Read a text that names something else of CUDA: other instructions, an address, what Lanescope does not cover."""
-    if outside := known_names.explain_outside(text):
-        return _read_outside(text, outside)
     if (reading := opcode_readings.read_opcodes(text)) is not None:
         return reading
+    if outside := known_names.explain_outside(text):
+        return _read_outside(text, outside)
     addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
     return _explain_unknown(text, (), addresses, ()) if addresses else None
 
@@ -227,7 +227,7 @@ def _read_plain_words(text: str) -> Reading | None:
         return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
-    if "(" not in text and (outside := known_names.explain_outside(text)):
+    if known_names.is_of_compiler(text) and (outside := known_names.explain_outside(text)):
         return _read_outside(text, outside)
     if (tiles := tile_words.read_tiles(text)) is not None:
         return tiles

@@ -32,7 +32,7 @@ _JOINED = re.compile(r"_|(?<=tensor)-(?=map)", re.I)  # SWIZZLE_128B, tensor-map
 _BOX = frozenset(("tma", "box", "map", "tensormap", "boxes"))
 _NONE = frozenset(("none", "no", "unswizzled"))
 _SAYING = frozenset(("tile", "tiles", "swizzle", "swizzled", "unswizzled"))
-_BESIDE = frozenset("tensor shared smem memory elements rows".split())
+_BESIDE = frozenset("tensor shared shared-memory smem memory elements rows".split())
 _OF_SEVERAL = frozenset(("a", "b", "c", "d", "and", "two", "three", "both"))
 
 

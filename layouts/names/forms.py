@@ -25,6 +25,7 @@ _SIGNS = ("+=", "=", "+", "×")  # words often omitted from a name
 _ASSIGNED = re.compile(
     r"(\w+)\s*\+=\s*([\w|]+)\s*[×x*]\s*([\w|]+)|(\w+)\s*=\s*([\w|]+)\s*[×x*]\s*([\w|]+)\s*\+\s*(\w+)"
 )
+_LAYOUT_PAIR = re.compile(r"(?<![\w.])(?:[\w.:]*\.)?(row|col)[.\s]+(row|col)\b")  # of A and B
 ALTERNATIVES = re.compile(r"\b\w+(?:\|\w+)+")  # e4m3|e5m2 in an assignment
 _TYPE = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
 _TYPES_IN_A_ROW = re.compile(rf"(?:{_TYPE.pattern}){{2,4}}")
@@ -74,6 +75,9 @@ def find_forms(text: str) -> FormMatches:
     if len(content) > MOST_WORDS:
         return FormMatches((), tuple(words), ())
     assigned = _match_assignment(text)
+    is_assigned = assigned != _intersect([])
+    content, refused, assigned = _choose_layouts(text, content, assigned)
+    ignored += refused
     if not _intersect(content) & assigned and " " in text:
         content = [word for word in content if word not in vocabulary.ARTICLES]
     fits = _intersect(content) & assigned
@@ -84,8 +88,25 @@ def find_forms(text: str) -> FormMatches:
         return replace(_explain_none(content, ignored, assigned & others), lacking=lacking)
     spelled_out = all(_is_spelled_out(word) for word in content)
     forms = _sort_forms(fits, content, text)
-    is_assigned = assigned != _intersect([])
     return FormMatches(tuple(content), ignored, forms, spelled_out=spelled_out, assigned=is_assigned)
+
+
+def _choose_layouts(text: str, content: list[str], bits: int) -> tuple[list[str], tuple[str, ...], int]:
+    """Return (the words, the layouts of A and B that no form with these words has, the forms with those that a text
+    names); row.row is more than the word row.
+    """
+    pair = _LAYOUT_PAIR.search(text)
+    if pair is None:
+        return content, (), bits
+    laid = _match_layouts(pair.groups()) & bits
+    if not _intersect(content) & bits or _intersect(content) & laid:
+        return content, (), laid
+    return [word for word in content if word not in syntax.LAYOUTS], (".".join(pair.groups()),), bits
+
+
+def _match_layouts(pair: tuple[str, ...]) -> int:
+    """Return the forms with these layouts of A and B, as bits."""
+    return sum(1 << n for n, form in enumerate(catalog.instructions()) if form.syntax.layouts[:2] == pair)
 
 
 def _find_lacking(fits: int, content: list[str], text: str) -> str:
@@ -109,6 +130,7 @@ def _find_lines(text: str) -> tuple[Instruction, ...]:
 def _join_sizes(text: str) -> str:
     """Join the separate sizes of a shape: n=256, 16 8 16, 64 x 128 x 16."""
     text = re.sub(r"\b([mnk])\s*=\s*(\d+)\b", r"\1\2", text)
+    text = re.sub(r"\bm\s?(\d+)\s*[x×,]\s*n\s?(\d+)\s*[x×,]\s*k\s?(\d+)\b", r"m\1n\2k\3", text)
     text = re.sub(r"(?<![\w.])(\d{1,3})\s*[x×*]\s*(\d{1,3})\s*[x×*]\s*(\d{1,3})(?![\w.])", r"\1x\2x\3", text)
     return re.sub(r"(?<![\w.])(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?![\w.])", r"m\1n\2k\3", text)
 

@@ -190,13 +190,16 @@ def is_refused(matches: FormMatches) -> bool:
 
 
 def list_missing(matches: FormMatches) -> list[str]:
-    """Return the words that look like part of a name and that no form has."""
-    return [word for word in matches.ignored if _DIGIT.search(word)]
+    """Return the words that look like part of a name and that no form has; row.row is one."""
+    return [word for word in matches.ignored if _DIGIT.search(word) or "." in word]
 
 
 def explain_refusal(matches: FormMatches) -> str:
     """Return a sentence on the words that exclude all forms, and the number of forms without each."""
     missing = list_missing(matches)
+    if (pair := next((word for word in missing if "." in word), "")) and matches.forms:
+        layouts = dict.fromkeys(".".join(form.syntax.layouts) for form in matches.forms)
+        return f"No instruction with {quote_words(matches.words)} has {pair}. Instead: {join_words([*layouts], 'or')}."
     if missing and matches.forms:
         count, instead = len(matches.forms), list_alike(missing, matches.forms)
         return (

@@ -189,6 +189,32 @@ SASS = {  # prefix of a mnemonic → the opcode that ptxas 13.0 compiles to it f
     "SHFL": "shfl.sync",
     "STAS": "st.async",
 }
+FUNCTIONS = {  # of CUDA C++ and CUTLASS 4.7 → the opcode in them
+    "__pipeline_memcpy_async": "cp.async",
+    "__pipeline_commit": "cp.async.commit_group",
+    "__pipeline_wait_prior": "cp.async.wait_group",
+    "cp_async_fence": "cp.async.commit_group",
+    "cp_async_wait": "cp.async.wait_group",
+    "tma_store_fence": "fence.proxy.async",
+    "tma_store_arrive": "cp.async.bulk.commit_group",
+    "tma_store_wait": "cp.async.bulk.wait_group",
+    "initialize_barrier": "mbarrier.init",
+    "set_barrier_transaction_bytes": "mbarrier.arrive.expect_tx",
+    "arrive_barrier": "mbarrier.arrive",
+    "wait_barrier": "mbarrier.try_wait",
+    "elect_one_sync": "elect.sync",
+    "cluster_arrive": "barrier.cluster.arrive",
+    "cluster_arrive_relaxed": "barrier.cluster.arrive",
+    "cluster_wait": "barrier.cluster.wait",
+    "warpgroup_reg_alloc": "setmaxnreg.inc",
+    "warpgroup_reg_dealloc": "setmaxnreg.dec",
+    "launch_dependent_grids": "griddepcontrol.launch_dependents",
+    "wait_on_dependent_grids": "griddepcontrol.wait",
+    "__syncwarp": "bar.warp.sync",
+    "__shfl_sync": "shfl.sync",
+    "__shfl_xor_sync": "shfl.sync",
+    "__byte_perm": "prmt",
+}
 SASS_USES = (  # mnemonics that several opcodes of PTX are compiled to
     OpcodeUse("DEPBAR", "waits for scoreboards; cp.async.wait_group and cp.async.bulk.wait_group become it."),
     OpcodeUse("SYNCS.ARRIVE", "arrives at an mbarrier, expects bytes on it, or does both.", _BARRIERS),
@@ -204,7 +230,7 @@ def _split_words(opcode: str) -> tuple[str, ...]:
 _BY_WORDS = {_split_words(use.opcode): use for use in (*USES, *SASS_USES)}
 _BY_WORDS |= {
     _split_words(mnemonic): OpcodeUse(mnemonic, f"is {opcode}: it {use.does}", use.page)
-    for mnemonic, opcode in SASS.items()
+    for mnemonic, opcode in (SASS | FUNCTIONS).items()
     if (use := _BY_WORDS[_split_words(opcode)])
 }
 

@@ -38,6 +38,7 @@ _MADE = re.compile(  # nothing but a layout in C++ or Python
     r"\s*(?:[\w:& \t]{1,60}=\s*)?(?P<made>(?:cute(?:::|\.))?(?:Layout\s*<|make_layout\s*\().*[>)](?:\{\})?)\s*;?\s*",
     re.S,
 )
+_CALLED_FIELD = re.compile(r"(?<=[(,])\s*[LS]BO[ =](?=\d)")  # ((8,8),(1,2)):((1,SBO 8),(1,LBO 64))
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _NUMBERS = r"\(\d+(?:, ?\d+)+\)"
 _TILE_LAYOUT = re.compile(  # of TVM: S[shape : strides], ComposeLayout(per_element, swizzle_len, atom_len, layout)
@@ -58,7 +59,7 @@ _WORD_DIGITS = 8  # hex digits from which a half is not a size
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Return the layouts that a text spells or prints. LayoutError if it resembles a layout but is not valid."""
-    text = _TILE_LAYOUT.sub(_spell_tile_layout, _KEYWORD.sub(r"\1", text))
+    text = _TILE_LAYOUT.sub(_spell_tile_layout, _KEYWORD.sub(r"\1", _CALLED_FIELD.sub("", text)))
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
     _refuse_coordinates(text)
