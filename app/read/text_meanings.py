@@ -130,7 +130,7 @@ def _read_text(text: str) -> Reading:
     text = spelling.normalize_text(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
-    matches = None if _is_product_of_letters(text) else lookup.find_named(pasted_text.clean_text(text))
+    matches = None if _is_product_of_letters(text) else lookup.find_named(pasted_text.clean_text(text).rstrip(" ?"))
     if matches and (name_readings.is_worded(text, matches) or name_readings.is_opcode_alone(text, matches)):
         return name_readings.read_name(text, matches)
     recognised = reader.recognise_text(text)
