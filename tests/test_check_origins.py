@@ -261,6 +261,45 @@ template <int ScaleD>"""
     assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
 
 
+SCALE = "SA[t * M + line + (i / 2 % 2) * 8]"
+PROMOTED = plant(  # the sum of each slice of K is scaled, and added to another one
+    ("bf16* C, int M, int N, int K) {\n  extern", "bf16* C, const float* SA, int M, int N, int K) {\n  extern"),
+    ("map_b, C, M", "map_b, C, nullptr, M"),
+    (
+        "  float d[64] = {};\n",
+        "  float sum[64] = {};\n  const int line = row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;\n",
+    ),
+    ("    warpgroup_arrive();\n", "    float d[64] = {};\n    warpgroup_arrive();\n"),
+    (
+        "    warpgroup_wait<0>();\n",
+        f"    warpgroup_wait<0>();\n    for (int i = 0; i < 64; ++i) sum[i] += {SCALE} * d[i];\n",
+    ),
+    (f"= {VALUE};", f"= {VALUE.replace('d[', 'sum[')};"),
+    text=KERNEL,
+)
+
+
+@for_each(
+    ("change", "why"),
+    [
+        ((SCALE, SCALE), ""),
+        ((SCALE, "SA[(line + (i / 2 % 2) * 8) * (K / BK) + t]"), ""),
+        ((SCALE, "SA[col / 128 * (K / BK) + t]"), ""),
+        ((SCALE, "SA[t * M + line]"), "elements of SA"),
+        ((SCALE, "SA[t * N + line + (i / 2 % 2) * 8]"), "elements of SA"),
+    ],
+)
+def test_sums_of_slices_of_k_may_be_scaled_and_added(change: tuple[str, str], why: str) -> None:
+    report = run_blocks(plant(change, text=PROMOTED))
+    assert [why in point.message for point in report.open] == [True] * bool(why) and not report.mistakes
+
+
+def test_a_sum_that_is_overwritten_leaves_slices_of_k() -> None:
+    text = plant(("sum[i] +=", "sum[i] ="), text=PROMOTED)
+    ((code, line),) = locate_findings(text, find_mistakes(text))
+    assert code == "k_slices_left" and line.startswith("multiply<1>")
+
+
 @pytest.mark.thorough
 def test_arrays_of_a_fixed_size_are_no_dynamic_shared_memory() -> None:
     """A launch of a kernel with only such arrays, `extern` or not, gives no bytes; a wrong column is still found."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,17 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.stored_elements import TilePlaces
 
 Points = tuple[str, Ints, Ints, Ints]  # an array, rows and columns of D, offsets in bytes
-MatrixPoints = tuple[Points, int]  # and the matrix of a batch
 SIZES = 1, 2, 4, 8  # bytes of an element
-GROUPS = 1, 32, 64, 128, 256  # rows or columns that share a scale
+GROUPS = 1, 32, 64, 128, 256  # rows, columns or elements along K that share a scale
+
+
+class MatrixPoints(NamedTuple):
+    """Points of the sum from a place along K on, in one matrix of a batch. depth: of the matrices along K."""
+
+    points: Points
+    matrix: int
+    k: int = 0
+    depth: int = 0
 
 
 def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
@@ -45,21 +54,36 @@ def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) ->
     """
     arrays: Mapping[str, list[MatrixPoints]] = defaultdict(list)
     for one in points:
-        arrays[one[0][0]].append(one)
+        arrays[one.points[0]].append(one)
     for array, of_array in arrays.items():
-        rows, columns, offsets = (np.concatenate([one[n] for one, _ in of_array]) for n in (1, 2, 3))
-        matrix = np.concatenate([np.full(len(one[1]), number) for one, number in of_array])
-        if not array or not (len(np.unique(offsets)) == 1 or _follows(offsets, (rows, columns), matrix, sizes)):
+        rows, columns, offsets = (np.concatenate([one.points[n] for one in of_array]) for n in (1, 2, 3))
+        counts = [len(one.points[1]) for one in of_array]
+        matrix, k = (np.repeat([one[n] for one in of_array], counts) for n in (1, 2))
+        lines = list(zip((rows, columns), sizes, strict=True))
+        every = (*_list_places(lines, matrix), *_list_scales(lines, k, of_array[0].depth))
+        follows = any(np.array_equal(offsets, at * size) for at in every for size in SIZES)
+        if not array or not (len(np.unique(offsets)) == 1 or follows):
             return array or "an array"
     return ""
 
 
-def _follows(offsets: Ints, lines: tuple[Ints, Ints], matrix: Ints, sizes: tuple[int, int]) -> bool:
-    """Return whether offsets are those of an element for each place, each line, or each group of lines, of one matrix
-    or of those of a batch.
+def _list_places(lines: Sequence[tuple[Ints, int]], matrix: Ints) -> Iterator[Ints]:
+    """Yield the numbers of an element for each place, each line, or each group of lines, of one matrix or of those of a
+    batch. lines: rows and columns, with how many D has.
     """
-    whole = [lines[0] * sizes[1] + lines[1], lines[1] * sizes[0] + lines[0]]
-    of_batch = [matrix * sizes[0] * sizes[1] + at for at in whole]
-    of_batch += [matrix * size + of for of, size in zip(lines, sizes, strict=True)]
-    groups = [of // group for of in lines for group in GROUPS]
-    return any(np.array_equal(offsets, at * size) for at in (*whole, *of_batch, *groups) for size in SIZES)
+    (rows, height), (columns, width) = lines
+    whole = rows * width + columns, columns * height + rows
+    yield from whole
+    yield from (matrix * height * width + at for at in whole)
+    for of, size in lines:
+        yield matrix * size + of
+        yield from (of // group for group in GROUPS)
+
+
+def _list_scales(lines: Sequence[tuple[Ints, int]], k: Ints, depth: int) -> Iterator[Ints]:
+    """Yield the numbers of a scale for each group of lines and of elements along K, in either order."""
+    for step in GROUPS[1:] if k.any() else ():
+        for group in GROUPS:
+            for of, size in lines:
+                yield k // step * -(-size // group) + of // group
+                yield of // group * -(-depth // step) + k // step

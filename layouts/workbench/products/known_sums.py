@@ -212,7 +212,7 @@ def _judge_order(
         unit = len(rows), len(columns)
         if grid is None and one.block == (0, 0, 0):
             first.append(np.add.outer(rows * order.sizes[1], columns).ravel())
-        factors += (((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
+        factors += (MatrixPoints((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
         if one.block[2] == 0 or one.depth == 1:
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
     if other := find_other_factor(factors, order.sizes):

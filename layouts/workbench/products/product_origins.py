@@ -287,6 +287,14 @@ class OriginFinder:
         found = (self.find_sum(-other - 1, WARPGROUP * total.group) for other in joined)
         return [one for one in found if one is not None]
 
+    def list_parts(self, total: SumOrigin) -> list[SumOrigin]:
+        """Return the sums of the same rows and columns that are added to a sum, such as those of other slices of K."""
+        maps = [box.map for box in total.boxes]
+        alike = (
+            one for one in self.list_joined(total) if all(b.map is m for b, m in zip(one.boxes, maps, strict=True))
+        )
+        return [one for one in alike if (one.rows[0], one.columns[0]) == (total.rows[0], total.columns[0])]
+
     def find_first_warp(self, result: int) -> int:
         """Return the first warp that multiplies for a result."""
         return int(np.flatnonzero(self.products[result][0].mask)[0]) // 32 if self.products[result] else 0

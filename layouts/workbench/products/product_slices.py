@@ -16,7 +16,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
-from lanescope.workbench.products.product_origins import Block, SumOrigin
+from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
 from lanescope.workbench.products.product_sizes import is_leading
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
@@ -210,17 +210,33 @@ def find_uncovered(sums: Sequence[SumOrigin], given: GivenSizes, adds: bool) -> 
     if len(seen) != 1 or every in seen or not next(iter(seen)) or not _is_whole(tiles, grid):
         return None
     missing = sorted(every - next(iter(seen)))
-    if not missing:
-        return None
-    total = next(iter(tiles.values()))[0].total
+    return _describe_missing(next(iter(tiles.values()))[0].total, missing, given) if missing else None
+
+
+def _describe_missing(total: SumOrigin, missing: Sequence[int], given: GivenSizes) -> Pitfall | None:
+    """Return the finding of slices that D lacks; None if only the first ones may be meant."""
     loop = _find_short_loop(total, missing)
     if loop is not None and not _depends_on_depth(total, loop, given):
         return None
+    which = f"K = {missing[0]} to {missing[-1] + total.step - 1}"
+    if _are_multiplied(total, missing):
+        message = f"D is stored without the products of {which}: their sums are not added to it."
+        return Pitfall("k_slices_left", message, (*total.products[-1].calls, total.products[-1].sites["a"])[0])
     message = (
-        f"No product of a tile of D takes K = {missing[0]} to {missing[-1] + step - 1} of"
-        f" A and B, whose matrices have {depth} along K: these slices are missing in D."
+        f"No product of a tile of D takes {which} of A and B, whose matrices have {total.get_depth(0)} along K: these"
+        " slices are missing in D."
     )
     return Pitfall("k_slices_left", message, loop or _find_coordinate(total, 0))
+
+
+def _are_multiplied(total: SumOrigin, slices: Sequence[int]) -> bool:
+    """Return whether the slices that a sum lacks are multiplied for other sums of its rows and columns."""
+    finder = total.finder
+    sums = (finder.find_sum(result, WARPGROUP * total.group) for result in finder.products)
+    alike = (
+        one for one in sums if one is not None and (one.rows[0], one.columns[0]) == (total.rows[0], total.columns[0])
+    )
+    return {*slices} <= {k for one in alike for k in one.list_slices(0) or ()}
 
 
 def _depends_on_depth(total: SumOrigin, condition: Span, given: GivenSizes) -> bool:

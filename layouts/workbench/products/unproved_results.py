@@ -208,8 +208,9 @@ def _find_other_factor(finders: Finders) -> str:
             total = finder.find_sum(-record - 1, warp)
             if total is None:
                 return "elements that it is combined with are not known"
-            sizes = total.sizes
-            points.append(((array, total.rows[row], total.columns[column], at), finder.block[2]))
+            sizes, slices = total.sizes, total.list_slices(0) or [0]
+            of = array, total.rows[row], total.columns[column], at
+            points.append(MatrixPoints(of, finder.block[2], slices[0], total.get_depth(0) or 0))
     other = find_other_factor(points, sizes)
     return f"its elements are combined with elements of {other} that are not those of their rows or columns" * bool(
         other
@@ -219,8 +220,8 @@ def _find_other_factor(finders: Finders) -> str:
 def _find_short_sum(sums: Sequence[SumOrigin], tiles: Tiles, grid: Block | None) -> str:
     """Return what is open if a sum is not of all of K, each slice once, or of its part where blocks along z add."""
     adds = all(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
-    for one in sums:
-        a, b, depth = one.list_slices(0), one.list_slices(1), one.get_depth(0)
+    for one in _list_whole_sums(sums):
+        a, b, depth = *_list_slices(one), one.get_depth(0)
         if a is None or a != b or depth is None or depth != one.get_depth(1):
             return f"block {one.block} does not multiply the same slices of K of A and of B, one after the other"
         first, part = 0, depth
@@ -230,6 +231,21 @@ def _find_short_sum(sums: Sequence[SumOrigin], tiles: Tiles, grid: Block | None)
         if sorted(a) != list(range(first, first + part, one.step)):
             return f"block {one.block} does not multiply each slice of K once, and which blocks have the rest is open"
     return ""
+
+
+def _list_slices(total: SumOrigin) -> tuple[list[int] | None, list[int] | None]:
+    """Return the K of A, and of B, in each product that is added to a sum, or to the sums that are added to it."""
+    sums = [total, *total.finder.list_parts(total)]
+    a, b = ([one.list_slices(n) for one in sums] for n in (0, 1))
+    if None in (*a, *b):
+        return None, None
+    return [k for of in a for k in of or ()], [k for of in b for k in of or ()]
+
+
+def _list_whole_sums(sums: Sequence[SumOrigin]) -> list[SumOrigin]:
+    """Return the sums that are not added to another one."""
+    parts = {id(part) for one in sums for part in one.finder.list_parts(one)}
+    return [one for one in sums if id(one) not in parts]
 
 
 def _find_other_matrix(sums: Sequence[SumOrigin]) -> str:
@@ -248,7 +264,7 @@ def _covers_matrix(sums: Sequence[SumOrigin], grid: Block | None) -> bool:
     """
     corners: dict[Block, list[tuple[int, int]]] = {}
     for one in sums:
-        if one.block[2] == 0 and not one.is_joined:
+        if one.block[2] == 0 and (not one.is_joined or one.finder.list_parts(one)):
             corners.setdefault(one.block, []).append((int(one.rows.min()), int(one.columns.min())))
     first = sums[0]
     return grid is not None and are_whole(corners, first.sizes, (len(first.rows), len(first.columns)), grid)
