@@ -6,6 +6,7 @@ from lanescope.app.check.facts import SourceText
 from lanescope.app.check.printing import list_notes, list_stats
 from lanescope.app.check.running import check_source, describe_gap, merge_reports
 from lanescope.workbench.check_report import CheckReport
+from lanescope.workbench.fragments.thread_gaps import list_kernels_by_text
 from lanescope.workbench.source.gaps import _join_names
 from lanescope.workbench.text.asm_operands import join_strings
 from tests.cases import for_each
@@ -149,3 +150,13 @@ def test_the_parameters_of_an_open_tiled_mma_are_named() -> None:
 def test_an_array_has_an_address_that_nobody_can_give() -> None:
     assert _join_names(["As"], "__shared__ half As[64 * 64];") == "the address of the array As"
     assert _join_names(["As + BK"], "half* As = smem;") == "As, BK"
+
+
+def test_an_instruction_may_follow_the_end_of_a_line_in_its_string() -> None:
+    """The n of \\n is none of its letters."""
+    kernel = (
+        '__global__ void k(int* p) { asm volatile("{\\n\\tldmatrix.sync.aligned.m8n8.x4.shared.b16 a;\\nREST;}"); }'
+    )
+    found = [list_kernels_by_text(kernel.replace("REST", rest)) for rest in ("mma.sync a", "wgmma.mma_async a", "ret")]
+    gaps = ["", "with ldmatrix beside wgmma", "without an mma that takes what it loads"]
+    assert [one.gap for (one,) in found] == gaps

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from lanescope.errors import LayoutError
 
+WORD_START = r"(?:\b|(?<=\\[nt]))"  # also after \n of a string
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(COMMENT.pattern + r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
 _VALUE_END = re.compile(r"\}\s*[)>:.]")  # of T{}, where a value continues

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.expression import evaluate_constant
+from lanescope.cxx.source_text import WORD_START
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.memory.storage import EMPTY, OPEN, ZEROED, DataBytes, ReadBytes, list_offsets
@@ -28,7 +29,7 @@ Ints = NDArray[np.int64]
 Calls = tuple[Span, ...]
 _ROW_BITS, _ROW_BYTES = (0, 1, 2), 16
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[xyz])?")
-_OPCODE = re.compile(r"\bldmatrix[.\w:]*")
+_OPCODE = re.compile(rf"{WORD_START}ldmatrix[.\w:]*")
 _OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 _SWIZZLE = re.compile(r"\^|swizzle|permute", re.I)
 

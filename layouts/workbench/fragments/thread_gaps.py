@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lanescope.cxx.source_text import WORD_START
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.block_sizes import LAUNCHED, THREADS_OPEN
@@ -25,15 +26,16 @@ BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of 
 STEP_OPEN = "with steps along K that may be wrong"
 UNREAD_PARTS = "with parts of a tile that nothing reads"
 LOADS_ALONE = "without an mma that takes what it loads"
+LOADS_FOR_WGMMA = "with ldmatrix beside wgmma"
 UNSETTLED = frozenset((STEP_OPEN, UNREAD_PARTS, UNKNOWN))  # gaps that a run with known sizes may close
 ORDER_OPEN = "with stores and barriers whose order is not followed"
 PITCH_OPEN = "the pitch of "  # a matrix is not determined
-LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
+LOADING = frozenset((LOADS_ALONE, LOADS_FOR_WGMMA, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
 _DEPENDS = "depends on "
 BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
-_MMA = re.compile(r"(?<!wmma\.)\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
-_LDMATRIX = re.compile(r"\bldmatrix\s*\.")
-_WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
+_MMA = re.compile(rf"(?<!wmma\.){WORD_START}mma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
+_LDMATRIX = re.compile(rf"{WORD_START}ldmatrix\s*\.")
+_WGMMA = re.compile(rf"{WORD_START}wgmma\s*\.\s*mma_async")  # takes A from registers, too
 _WMMA = re.compile(r"\b(?:mma|bmma|load_matrix)_sync\s*\(|\bwmma\.mma\s*\.")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _MARKS = "mma", "matrix", "SM"  # all that these match has one
@@ -76,6 +78,7 @@ _SENTENCES = {
     STEP_OPEN: "they move along K by a step that is right only if global memory has blocks in an order of its own",
     UNREAD_PARTS: "threads store parts of a tile that no thread reads",
     LOADS_ALONE: "no mma takes what its ldmatrix loads",
+    LOADS_FOR_WGMMA: "what its ldmatrix loads is not followed into wgmma",
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
     ORDER_OPEN: "the order of its stores, barriers and reads of shared memory is not followed",
@@ -226,7 +229,7 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
     if has(_WMMA):
         return BY_WMMA
     if has(_LDMATRIX):
-        return "" if has(_WGMMA) else LOADS_ALONE
+        return LOADS_FOR_WGMMA if has(_WGMMA) else LOADS_ALONE
     return BY_CUTE if has_atoms and has(_GEMM) else None
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.cxx.source_text import is_kernel_head
+from lanescope.cxx.source_text import WORD_START, is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
@@ -46,7 +46,7 @@ _CODES = {
 _SMALL_SIZE = 64, KNOWN_SIZE[1]
 _COUNTER = re.compile(r"%\s*\w*(?:stage|buf|slot|depth)", re.I)
 Span = tuple[int, int]
-_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|\bSM(?:75|80|89|120)_\d+x\d")
+_MMA = re.compile(rf"{WORD_START}mma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|\bSM(?:75|80|89|120)_\d+x\d")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cxx.source_text import is_kernel_head
+from lanescope.cxx.source_text import WORD_START, is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -32,7 +32,7 @@ TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or colu
 LEAST = 64  # elements that are compared
 MOST = 1 << 16
 _TOLERANCE = 1e-3
-_PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
+_PRODUCT = re.compile(rf"{WORD_START}mma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
 _IMAGE = re.compile(r"bulk\.tensor\.[45]d|bulk_tensor_[45]d")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from lanescope.bits import format_word
+from lanescope.cxx.source_text import WORD_START
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.descriptors import builders
@@ -42,7 +43,7 @@ HEADERS_KEY = "headers"  # parts of a text that are not its own: "120-4000 5100-
 WORK_KEY = "work"  # whether only code with relevant words is evaluated
 _GIVEN = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # BK, Config::BK, p.pitch
 _MACRO = "macro."  # keys of macros that a text does not define
-_BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
+_BLACKWELL = re.compile(rf"{WORD_START}tcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
 def _parse_macros(choices: Mapping[str, str]) -> Pairs:
