@@ -81,7 +81,7 @@ def find_protocol_mistakes(
     """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; else doubts about
     kernels that are not simulated. list_bytes: those that a box of a kernel's map with some names may have.
     """
-    if not _MBARRIER.search(text) or not is_kernel_head(text):
+    if not is_kernel_head(text) or not _MBARRIER.search(text):
         return []
     long: list[KernelRun] = []
     open_: list[KernelRun] = []

@@ -114,7 +114,7 @@ def check_thread_tiles(
 ) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
     kernels = list(list_kernels_by_text(text))
-    if not ("mma" in text or "SM" in text) or not _USES.search(text) or not is_kernel_head(text):
+    if not is_kernel_head(text) or not ("mma" in text or "SM" in text) or not _USES.search(text):
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
     try:
         reports = [_merge_runs(text, of_branch) for of_branch in _list_verdicts(text, macros, recorded)]

@@ -33,6 +33,7 @@ _LIBRARIES = {  # libraries that multiply without naming an instruction
     KITTENS: re.compile(r"\b(?:st|tt)_(?:bf|hf|fl|tf32|fp\w{1,12})\s*<|\bmma?2?_At?Bt?\s*[<(]|\bkittens::(?:st|tt)\b"),
     TILED_MMA: re.compile(r"\bTiledM(?:MA|ma)(?![a-z])|\btiled_mma|\bmake_tiled_mma|\bMMA_(?:Atom|Traits)\b"),
 }
+_MARKS = ("wgmma", "warpgroup_", "tcgen05", "st_", "tt_", "mm", "kittens", "TiledM", "MMA_")  # of these
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 
@@ -92,7 +93,7 @@ def find_library(text: str) -> str:
     """Return the library's instructions, tiles or TiledMMA that a text multiplies with, if it names no instruction; ""
     for none.
     """
-    if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
+    if not any(mark in text for mark in _MARKS) or not any(pattern.search(text) for pattern in _LIBRARIES.values()):
         return ""
     code = INCLUDE.sub(" ", strip_comments(text))
     return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")

@@ -103,10 +103,12 @@ class _Cutter:
         self.start = end
         return piece
 
+    def _find_words(self, at: int) -> int:
+        """Return where the words before a brace begin, after the last of the marks that do not stand among them."""
+        return max(self.start, *(self.text.rfind(mark, self.start, at) + 1 for mark in "=;(){}"))
+
     def open_brace(self, at: int, past: int) -> None:
-        outside = not self.depth and not self.brackets
-        named = outside and any(self.text.find(word, self.start, at) >= 0 for word in ("namespace", "extern"))
-        if named and _NAMESPACE.search(self.text, self.start, at):
+        if not self.depth and not self.brackets and _NAMESPACE.search(self.text, self._find_words(at), at):
             self.namespaces.append(NamespaceSpan((self.start, past)))
             self.start = past
             return
