@@ -282,7 +282,10 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
         return copy_fact(Reading, titled[0], also=tuple(titled[1:]))
     named = named_forms.build_meaning(text, matches)
     brackets = _BRACKET.findall(cleaned)
-    if not (brackets or _PLACE.search(cleaned)):
+    is_place = _PLACE.search(cleaned) and any(re.search(r"\d", word) for word in matches.ignored)
+    if not (brackets or is_place):
+        if lookup.has_shape(matches):
+            return copy_fact(Reading, named, also=tuple(page_meanings.find_pages(text)))
         pages = page_meanings.find_pages(text)
         notice = f"Not read: {lookup.quote_words(matches.ignored)}."
         if pages or not matches.ignored:

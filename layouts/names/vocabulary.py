@@ -71,7 +71,7 @@ SENTENCE = frozenset(  # words of prose, which name neither a form nor a page
 )
 # Prose around a name; x is the sign of a product, scale precedes the type of the scale factors.
 FILLERS = SENTENCE | frozenset(
-    """acc accumulate accumulated accumulates accumulating accumulation accumulator accumulators instruction
+    """acc describe explain hold holds accumulate accumulated accumulates accumulating accumulation accumulator accumulators instruction
     instructions layout layouts open per please ptx register registers scale thread using variant variants
     x""".split()
 )
