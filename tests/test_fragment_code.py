@@ -337,3 +337,56 @@ def test_an_address_that_is_no_swizzle_is_named() -> None:
         "row = lane % 16; col = lane / 16 * 8; at = row * 64 + ((col * 2) ^ ((row & 7) << 4));"
     )
     assert meaning.notices[-1] == "No swizzle is read from at = row * 64 + ((col * 2) ^ ((row & 7) << 4))."
+
+
+# 16-bit A of m16n8k16, PTX ISA 9.1, 9.7.14.5.8: a register has two adjacent columns
+PACKED = "".join(
+    f"a[{n}] = ACCESSAs[(lane / 4 + {n % 2 * 8}) * 64 + lane % 4 * 2 + {n // 2 * 8}]CLOSE;\n" for n in range(4)
+)
+
+
+@for_each(
+    ("declared", "access", "close"),
+    [
+        ("", "*(uint32_t*)&", ""),
+        ("", "*reinterpret_cast<const unsigned*>(&", ")"),
+        ("", "reinterpret_cast<const uint32_t*>(&", ")[0]"),
+        ("__shared__ half As[64 * 64];\n", "*(uint32_t*)&", ""),
+        ("const __nv_bfloat16* As;\n", "*(const int*)&", ""),
+        ("", "*(half2*)&", ""),
+    ],
+)
+def test_a_register_of_two_elements_is_two_values(declared: str, access: str, close: str) -> None:
+    text = declared + PACKED.replace("ACCESS", access).replace("CLOSE", close)
+    assert next(iter(list_agreeing(text))) == "A of mma.m16n8k16 f16, bf16"
+    (meaning,) = recognise_fragment_code(text)
+    is_assumed = not declared and "half2" not in access
+    assert ("Assumed: elements of 16 bits, 2 in each access." in meaning.notices) == is_assumed
+
+
+def test_both_sides_may_be_cast() -> None:
+    """Registers 0, 2, 4 and 6 of 16-bit elements, in pairs."""
+    text = PACKED.replace("ACCESS", "*(uint32_t*)&").replace("CLOSE", "")
+    for n in reversed(range(4)):
+        text = text.replace(f"a[{n}] =", f"*(uint32_t*)&a[{2 * n}] =")
+    assert next(iter(list_agreeing(text))) == "A of mma.m16n8k16 f16, bf16"
+
+
+def test_four_bytes_in_a_register_are_four_values() -> None:
+    """A of the 8-bit m16n8k32, PTX ISA 9.1, 9.7.14.5.10: a register has four adjacent columns."""
+    text = "".join(
+        f"a[{n}] = *(uint32_t*)&As[lane / 4 + {n % 2 * 8}][lane % 4 * 4 + {n // 2 * 16}];\n" for n in range(4)
+    )
+    assert next(iter(list_agreeing(text))).startswith("A of mma.m16n8k32")
+    (meaning,) = recognise_fragment_code(text)
+    assert meaning.notices[0] == "Assumed: elements of 8 bits, 4 in each access."
+
+
+def test_packed_registers_at_other_places_agree_with_nothing() -> None:
+    text = PACKED.replace("ACCESS", "*(uint32_t*)&").replace("CLOSE", "").replace("% 4 * 2", "% 4 * 3")
+    assert not list_agreeing(text)
+
+
+def test_the_width_of_an_unknown_type_leaves_the_loop_open() -> None:
+    text = PACKED.replace("ACCESS", "*(packed_t*)&").replace("CLOSE", "")
+    assert "the size of 'packed_t' is not known" in get_open_reason(text)

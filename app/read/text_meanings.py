@@ -79,6 +79,7 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_operation": "No such operation",
     "open_formula": "Coordinates not known",
 }
+_ONLY_NAMED = "Only the instruction is read"
 _UNEXPLAINED = {  # title of an unknown text, of which a page that prints it says more → whether code is enough
     **dict.fromkeys(("Not recognised", SHARING, "An expression of C++"), True),
     **dict.fromkeys(
@@ -284,20 +285,20 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
     brackets = _BRACKET.findall(cleaned)
     is_place = _PLACE.search(cleaned) and any(re.search(r"\d", word) for word in matches.ignored)
     if not (brackets or is_place):
-        if lookup.has_shape(matches):
-            return copy_fact(Reading, named, also=tuple(page_meanings.find_pages(text)))
-        pages = page_meanings.find_pages(text)
-        notice = f"Not read: {lookup.quote_words(matches.ignored)}."
-        if pages or not matches.ignored:
-            return copy_fact(Reading, (*pages, named)[0], also=(*pages, named)[1:])
-        return question_readings.build_unknown(text, "Only the instruction is read", [notice], [named])
-    what = (
-        f"‘{shorten_value(brackets[0], 40)}’ is not an element"
-        if len(brackets) == 1
-        else "Only the instruction is read"
-    )
-    notice = f"{what}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
+        return _read_beside_name(text, matches, named)
+    only = f"‘{shorten_value(brackets[0], 40)}’ is not an element" if len(brackets) == 1 else _ONLY_NAMED
+    notice = f"{only}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
     return question_readings.build_unknown(text, "Which element?", [notice], [named])
+
+
+def _read_beside_name(text: str, matches: FormMatches, named: Meaning) -> Reading:
+    """Read a text that names an instruction among other words: the instruction if it has a shape, or pages."""
+    pages = page_meanings.find_pages(text)
+    shown = [named, *pages] if lookup.has_shape(matches) else [*pages, named]
+    if pages or lookup.has_shape(matches) or not matches.ignored:
+        return copy_fact(Reading, shown[0], also=tuple(shown[1:]))
+    notice = f"Not read: {lookup.quote_words(matches.ignored)}."
+    return question_readings.build_unknown(text, _ONLY_NAMED, [notice], [named])
 
 
 def _explain_unknown(

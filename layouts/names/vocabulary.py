@@ -71,9 +71,9 @@ SENTENCE = frozenset(  # words of prose, which name neither a form nor a page
 )
 # Prose around a name; x is the sign of a product, scale precedes the type of the scale factors.
 FILLERS = SENTENCE | frozenset(
-    """acc describe explain hold holds accumulate accumulated accumulates accumulating accumulation accumulator accumulators instruction
-    instructions layout layouts open per please ptx register registers scale thread using variant variants
-    x""".split()
+    """acc accumulate accumulated accumulates accumulating accumulation accumulator accumulators describe explain hold
+    holds instruction instructions layout layouts open per please ptx register registers scale thread using variant
+    variants x""".split()
 )
 ARTICLES = frozenset(("a", "and", "b", "c", "d"))  # words of prose that are also PTX words
 SILENT = frozenset(syntax.SILENT) | FILLERS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Family, Instruction
-from lanescope.reader.formula.lane_code import Values
+from lanescope.reader.formula.lane_places import Values
 from lanescope.shared import chain
 
 

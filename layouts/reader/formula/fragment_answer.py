@@ -10,7 +10,8 @@ from lanescope.inputs import join_words
 from lanescope.ptx.fragment_maps import FragmentMap
 from lanescope.reader.formula import xor_formulas
 from lanescope.reader.formula.fragment_addresses import AddressMap
-from lanescope.reader.formula.fragment_code import FormulaAnswer, FormulaMatch, compare_code, is_fragment_code
+from lanescope.reader.formula.fragment_code import FormulaAnswer, compare_code, is_fragment_code
+from lanescope.reader.formula.fragment_moves import FormulaMatch
 from lanescope.reader.formula.fragment_parts import MatchingValues
 from lanescope.reader.meaning import TextMeaning
 
@@ -185,6 +186,8 @@ def _name_parts(answer: FormulaAnswer) -> str:
 
 
 def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
+    if answer.packing:
+        yield answer.packing
     if answer.assumed:
         yield f"Assumed to be the same in all threads: {', '.join(answer.assumed)}."
     if answer.half:

@@ -7,11 +7,9 @@ does not determine stay open. No text is called wrong, because it does not say w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +19,12 @@ from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.syntax.tree import Statement
 from lanescope.reader.formula.fragment_addresses import AddressMap, find_addresses, is_constant, list_address_maps
 from lanescope.reader.formula.fragment_formula import INDEX, assigns_letters, rewrite_formula
+from lanescope.reader.formula.fragment_moves import FormulaMatch, match_moves
 from lanescope.reader.formula.fragment_names import find_coordinate, find_coordinates, find_index, find_named
 from lanescope.reader.formula.fragment_parts import MatchingValues, list_holding
 from lanescope.reader.formula.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
-from lanescope.reader.formula.lane_code import (
-    FragmentMove,
-    LaneCode,
-    Values,
-    make_open_error,
-    parse_lane_code,
-    run_lane_code,
-)
+from lanescope.reader.formula.lane_code import LaneCode, parse_lane_code, run_lane_code
+from lanescope.reader.formula.lane_places import Values, make_open_error
 
 LONGEST = 8192
 _THREAD = re.compile(
@@ -48,19 +41,6 @@ _ASSIGNMENT = re.compile(  # a lone assignment, or another case of it: no store,
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
 FormulaRuns = dict[int, tuple[Values, Values, LaneCode]]  # number of values → rows, columns, the executed code
 MOST_NEAREST = 0.5  # minimum share of equal elements for the nearest map
-
-
-@dataclass(frozen=True, slots=True)
-class FormulaMatch:
-    """A matching map.
-
-    swapped: with rows and columns exchanged (for a loop: memory is column-major); times: number of consecutive
-    fragments that are moved.
-    """
-
-    map: FragmentMap
-    swapped: bool = False
-    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +63,7 @@ class FormulaAnswer:
     number of maps; least: number of values that a formula distinguishes; open_values: name of the value's index if the
     text does not limit it; clash: where values beyond the matching map's coincide with those of another lane; half: the
     coordinate, if the text has only one; parts: where a text for one or some values holds; covered: the values that the
-    text covers, if they do not begin at 0.
+    text covers, if they do not begin at 0; packing: the sentence about the elements of one access, if it is assumed.
     """
 
     matches: tuple[FormulaMatch, ...]
@@ -99,6 +79,7 @@ class FormulaAnswer:
     half: str = ""
     parts: tuple[MatchingValues, ...] = ()
     covered: tuple[int, ...] = ()
+    packing: str = ""
 
 
 def is_fragment_code(text: str) -> bool:
@@ -319,81 +300,18 @@ def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> N
 
 def _compare_moves(code: LaneCode, text: str) -> FormulaAnswer:
     """Compare a loop that moves a fragment with every map: as one fragment, or as several consecutive ones."""
-    groups = list(_group_moves(code.moves))
-    matches: list[FormulaMatch] = []
-    maps = list_fragment_maps()
-    for fragment_map in maps:
-        for swapped in (False, True):
-            if (times := _match_moves(groups, fragment_map, swapped)) and not any(
-                match.map is fragment_map for match in matches
-            ):
-                matches.append(FormulaMatch(fragment_map, swapped, times))
+    matches, packing = match_moves(code)
     if not matches and "^" in text:
         raise make_open_error("the index in memory is swizzled")
     if not matches and code.loose:
         raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
     letter = next(filter(None, map(_find_letter, (code.memory, code.registers))), "")
     matches.sort(key=lambda match: (not match.map.has_operand(letter), match.times, match.swapped, -match.map.values))
-    return FormulaAnswer(tuple(matches), (), None, tuple(code.loose), letter, len(maps), True)
+    compared = len(list_fragment_maps())
+    return FormulaAnswer(tuple(matches), (), None, tuple(code.loose), letter, compared, True, packing=packing)
 
 
 def _find_letter(name: str) -> str:
     """Return the operand's letter in an array's name, "" if none."""
-    match = re.fullmatch(r"(?:s|g|smem|gmem|frag|reg|r)?_?([abcd])(?:_?(?:frag|reg|regs|ptr|tile))?", name, re.I)
+    match = re.fullmatch(r"(?:s|g|smem|gmem|frag|reg|r)?_?([abcd])(?:_?(?:s|frag|reg|regs|ptr|tile))?", name, re.I)
     return match[1].lower() if match else "d" if re.fullmatch(r"acc\w*|accum\w*|out\w*", name, re.I) else ""
-
-
-def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
-    """Yield the values of each one-dimensional register array, in order; LayoutError if some are missing."""
-    ordered = sorted(moves, key=lambda move: move.value)
-    if len({move.value for move in ordered}) < len(ordered):
-        raise make_open_error("a value is moved twice")
-    for _, group in groupby(ordered, key=lambda move: move.value[:-1]):
-        values = list(group)
-        if [move.value[-1] for move in values] != list(range(len(values))):
-            raise make_open_error("some values of the array are not moved")
-        yield values
-
-
-def _match_moves(groups: Sequence[Sequence[FragmentMove]], fragment_map: FragmentMap, swapped: bool) -> int:
-    """Return the number of fragments of a map that the groups form, 0 if none."""
-    first, second = (fragment_map.cols, fragment_map.rows) if swapped else (fragment_map.rows, fragment_map.cols)
-    steps: list[Any] = []
-    times = 0
-    for group in groups:
-        if len(group) % fragment_map.values:
-            return 0
-        for start in range(0, len(group), fragment_map.values):
-            part = group[start : start + fragment_map.values]
-            axes = [
-                _stack_values([move.place[axis] for move in part], fragment_map) for axis in range(len(part[0].place))
-            ]
-            if len(axes) == 2:
-                if not (is_constant(axes[0] - first) and is_constant(axes[1] - second)):
-                    return 0
-            elif len(axes) != 1 or (step := _find_step(axes[0], first, second)) is None:
-                return 0
-            else:
-                steps.append(step)
-            times += 1
-    return times if all((step == steps[0]).all() for step in steps) else 0
-
-
-def _stack_values(places: Sequence[Values], fragment_map: FragmentMap) -> NDArray[np.int64]:
-    trials = max(place.shape[0] for place in places)
-    parts = [place[:, : fragment_map.threads] if place.shape[1] > 1 else place for place in places]
-    return np.concatenate([np.broadcast_to(part, (trials, fragment_map.threads, 1)) for part in parts], axis=2)
-
-
-def _find_step(index: NDArray[np.int64], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Return the row pitch in elements, for each trial, if an index is row · pitch + col + constant; else None."""
-    if not first.any():
-        return None  # a single row: any pitch fits
-    rest = index - second
-    at = tuple(np.argwhere(first == first.max())[0])
-    zero = tuple(np.argwhere(first == 0)[0])
-    rise = rest[:, at[0], at[1]] - rest[:, zero[0], zero[1]]
-    step, left = np.divmod(rise, first.max())
-    if left.any() or (step <= second.max()).any():
-        return None
-    return step if is_constant(rest - step[:, None, None] * first) else None

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.reader.formula.lane_code import make_open_error, parse_lane_code, run_lane_code
+from lanescope.reader.formula.lane_code import parse_lane_code, run_lane_code
+from lanescope.reader.formula.lane_places import make_open_error
 
 INDEX = ("i", "v", "value", "valueId", "value_id")
 _LETTER = re.compile(r"(?<![\w.])[rc](?!\w)")

@@ -6,7 +6,8 @@ import re
 
 from lanescope.errors import LayoutError
 from lanescope.reader.formula.fragment_formula import INDEX
-from lanescope.reader.formula.lane_code import LaneCode, make_open_error
+from lanescope.reader.formula.lane_code import LaneCode
+from lanescope.reader.formula.lane_places import make_open_error
 
 _OF_OPERAND = re.compile(r"([abcd])_?(?:row|col)\w*|(?:row|col(?:umn)?)_?([ABCD]|(?<=_)[abcd])")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
-from lanescope.reader.formula.lane_code import Values
+from lanescope.reader.formula.lane_places import Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.reader.formula.lane_code import THREADS, Values
+from lanescope.reader.formula.lane_code import THREADS
+from lanescope.reader.formula.lane_places import Values
 
 BITS = 7  # values of i examined: no fragment has more than 256
 MOST_VALUES = 2 << BITS

@@ -23,6 +23,18 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.cxx import parse_cxx
 from lanescope.reader.code.syntax.source import make_plain_source
 from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop
+from lanescope.reader.formula.lane_places import (
+    FragmentMove,
+    Place,
+    Values,
+    find_pointee,
+    is_open,
+    is_uniform,
+    make_open_error,
+    pair_registers,
+    spell_array,
+    spell_member,
+)
 
 THREADS = 128  # a warpgroup
 MOST_STEPS, MOST_STORES = 20_000, 4096
@@ -30,8 +42,6 @@ _FIRST, _STEP = (
     (1009, 4099),
     (16, 640),
 )  # trial value n of unknown names: _FIRST + n · _STEP, so both even and odd
-Values = NDArray[np.int64]  # [trials, threads, values of i]; each axis may have length 1
-Place = tuple[str, tuple[Values, ...]]  # an array, and the indices of an element
 
 _LANE = np.arange(THREADS, dtype=np.int64)[None, :, None]
 _KNOWN: dict[str, Values] = {
@@ -56,32 +66,12 @@ _PAIRS = re.compile(
 )
 
 
-def make_open_error(why: str) -> LayoutError:
-    """Return the LayoutError for code with unknown coordinates."""
-    return LayoutError(
-        "open_formula",
-        f"The coordinates cannot be determined: {why}.",
-        "Known names: lane, groupID, threadID_in_group, warp_id, threadIdx.x, and i for the value's index.",
-        "text",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentMove:
-    """One value of a fragment and its place in memory. value: its indices in the register array; place: the index in
-    memory, or (row, column).
-    """
-
-    value: tuple[int, ...]
-    place: tuple[Values, ...]
-
-
 @dataclass
 class LaneCode:
     """The result of a text: its variables in the order of their last assignment, and the values that it moves.
 
     loose: undefined names, assumed to be the same in all threads; unread: names whose values cannot be evaluated, and
-    why.
+    why; arrays: the types of the elements of declared arrays.
     """
 
     names: dict[str, Values] = field(default_factory=dict)
@@ -90,6 +80,7 @@ class LaneCode:
     memory: str = ""
     registers: str = ""
     unread: dict[str, str] = field(default_factory=dict)
+    arrays: dict[str, str] = field(default_factory=dict)
     steps: int = 0
 
 
@@ -135,8 +126,7 @@ class _Runner:
                 for part in statement.body:
                     self.run(part)
             case tree.Declaration():
-                if statement.value is not None:
-                    self._assign_name(statement.name, statement.value)
+                self._declare(statement)
             case ExpressionStatement(value=tree.Assignment() as assignment):
                 self._run_assignment(assignment)
             case ExpressionStatement(value=tree.Unary(value=tree.Assignment() as assignment)):
@@ -150,11 +140,17 @@ class _Runner:
             case _:
                 raise make_open_error("a statement is incomplete or not supported")
 
+    def _declare(self, statement: tree.Declaration) -> None:
+        if statement.type is not None and (statement.type.dims or statement.type.pointers):
+            self.code.arrays[statement.name] = statement.type.name
+        if statement.value is not None:
+            self._assign_name(statement.name, statement.value)
+
     def _run_branch(self, statement: If) -> None:
         self.run(statement.start)
         condition = self.evaluate(statement.condition)
         truth = condition != 0
-        if _is_open(condition):
+        if is_open(condition):
             if statement.no is not None or any(self._list_assigned(statement.yes)):
                 raise make_open_error("a branch depends on a name that the text leaves open")
             self.run(statement.yes)  # a guard at the matrix's edge does not change the places
@@ -186,7 +182,7 @@ class _Runner:
         while True:
             if statement.condition is not None:
                 truth = self.evaluate(statement.condition) != 0
-                if _is_open(truth) or truth.any() != truth.all():
+                if is_open(truth) or truth.any() != truth.all():
                     raise make_open_error("a loop’s end is open")
                 if not truth.any():
                     return
@@ -235,7 +231,7 @@ class _Runner:
         places = [place for place in (self._find_place(target), *self._find_values(value)) if place]
         if len(places) < 2:
             return
-        uniform = [all(_is_uniform(axis) for axis in place[1]) for place in places]
+        uniform = [all(is_uniform(axis) for axis in place[1]) for place in places]
         first, *rest = places
         if uniform[0] and len(rest) == 1 and not uniform[1]:
             registers, memory = [first], rest[0]
@@ -249,7 +245,8 @@ class _Runner:
         if self.code.moves and names != (self.code.memory, self.code.registers):
             raise make_open_error(f"it moves {self.code.registers} and {names[1]}; paste one of them")
         self.code.memory, self.code.registers = names
-        self.code.moves += _pair_registers(registers, memory[1])
+        pointers = (value, target) if memory is rest[0] else (target, value)
+        self.code.moves += pair_registers(registers, memory[1], *map(find_pointee, pointers))
 
     def _find_values(self, expression: tree.Expression) -> list[Place | None]:
         """Return the array elements in a value: one, or those of make_float2(d[0], d[1])."""
@@ -272,11 +269,13 @@ class _Runner:
         """Return the array and indices of `d[i]`, `C[r][c]`, `C(r, c)`, `*(C + n)`, `frag.x[i]`; None otherwise."""
         match expression:
             case tree.Index():
-                inner = self._find_place(expression.value)
                 indices = tuple(map(self.evaluate, expression.indices))
+                if isinstance(expression.value, tree.Cast) and not any(index.any() for index in indices):
+                    return self._find_pointed(expression.value)
+                inner = self._find_place(expression.value)
                 if inner is not None:
                     return inner[0], (*inner[1], *indices)
-                return (name, indices) if (name := _spell_array(expression.value)) else None
+                return (name, indices) if (name := spell_array(expression.value)) else None
             case tree.Call(function=tree.Name() as function) if 1 <= len(expression.arguments) <= 2:
                 return function.last, tuple(map(self.evaluate, expression.arguments))
             case tree.Unary(op="*"):
@@ -289,7 +288,7 @@ class _Runner:
                 return self._find_pointed(pointer.value)
             case tree.Unary(op="&"):
                 return self._find_place(pointer.value)
-            case tree.Binary(op="+") if name := _spell_array(pointer.left):
+            case tree.Binary(op="+") if name := spell_array(pointer.left):
                 return name, (self.evaluate(pointer.right),)
         raise make_open_error("a pointer is not supported")
 
@@ -303,7 +302,7 @@ class _Runner:
             case tree.Name():
                 return self._get_value(expression.last)
             case tree.Member():
-                return self._get_value(_spell_member(expression))
+                return self._get_value(spell_member(expression))
             case tree.Cast(pointer=False):
                 return self.evaluate(expression.value)
             case tree.Unary():
@@ -359,36 +358,3 @@ class _Runner:
             values = [first + step * n for first, step in zip(_FIRST, _STEP, strict=True)]
             self.code.loose[name] = np.array(values, dtype=np.int64)[:, None, None]
         return self.code.loose[name]
-
-
-def _is_open(values: NDArray[Any]) -> bool:
-    """Return whether values depend on an undefined name."""
-    return values.ndim == 3 and values.shape[0] > 1
-
-
-def _pair_registers(registers: Sequence[Place], indices: tuple[Values, ...]) -> list[FragmentMove]:
-    """Return the moves of elements of one register array to consecutive places of memory."""
-    moves = []
-    for n, (name, register) in enumerate(registers):
-        if name != registers[0][0]:
-            raise make_open_error("it stores several arrays as one")
-        if any(map(_is_open, register)):
-            raise make_open_error("the index in the register array is open")
-        moves.append(FragmentMove(tuple(int(index.flat[0]) for index in register), (*indices[:-1], indices[-1] + n)))
-    return moves
-
-
-def _is_uniform(values: Values) -> bool:
-    return bool((values == values.flat[0]).all())
-
-
-def _spell_member(expression: tree.Member) -> str:
-    inner = expression.value
-    return f"{inner.last}.{expression.name}" if isinstance(inner, tree.Name) else f"?.{expression.name}"
-
-
-def _spell_array(expression: tree.Expression) -> str:
-    """Return the name of an array, such as d or frag.x; "" for other expressions."""
-    if isinstance(expression, tree.Name):
-        return expression.last
-    return _spell_member(expression) if isinstance(expression, tree.Member) else ""
