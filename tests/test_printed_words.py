@@ -148,3 +148,9 @@ def test_what_is_not_known_is_an_error(name: str, code: str) -> None:
 def test_a_field_that_the_text_states_otherwise_is_named(beside: str, says: list[str]) -> None:
     (meaning,) = recognise_word(f"wgmma descriptor 0x4000004000010000{beside}")
     assert [notice.removeprefix("The text says ") for notice in meaning.notices] == says
+
+
+def test_a_type_may_call_its_fields_lbo_and_sbo() -> None:
+    fields = "uint16_t start:14, :2; uint16_t lbo:14, :2; uint16_t sbo:14, :2; uint8_t :6, layout_type:2;"
+    (told,) = recognise_word(f"union Desc {{ uint64_t desc; struct {{ {fields} }} bits; }};")
+    assert told.title == "The bit-fields of a wgmma matrix descriptor"

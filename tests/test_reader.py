@@ -226,6 +226,12 @@ def test_the_command_prints_what_the_api_answers(client: Client, tmp_path: Path)
     assert run_lanescope("read", str(tmp_path / "missing")).returncode == 2
 
 
+def test_the_command_lists_the_instructions_of_a_block() -> None:
+    block = f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r0, %r1, %r2, %r3}}, [%r9];\n{M16} {{%f0}}, {{%r0}}, {{%r4}};"
+    told = run_lanescope("read", block).stdout.splitlines()
+    assert told[1:3] == ["  ldmatrix.sync.aligned.m8n8.x4.shared.b16", f"  {M16}"]
+
+
 @for_each(
     "text, word",
     [

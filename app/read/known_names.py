@@ -275,6 +275,8 @@ NAMES = (
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),
 )
+_TILELANG = "TileLang's compiler derives the layouts: paste the CUDA C++ or the PTX that it generates."
+_CUDA_TILE = "CUDA Tile leaves instructions and layouts to its compiler: paste the SASS of the kernel."
 _OUTSIDE = (  # names that Lanescope does not cover, and why
     (
         re.compile(
@@ -290,14 +292,14 @@ _OUTSIDE = (  # names that Lanescope does not cover, and why
     ),
     (
         re.compile(r"(?:tilelang\s+)?(?:T|tilelang)\.(?!ptx)\w+(?:\s*\(.*\))?|tilelang", re.S | re.I),
-        "TileLang's compiler derives the layouts: paste the CUDA C++ or the PTX that it generates.",
+        _TILELANG,
     ),
     (
         re.compile(
             r"(?:ct|cuda\.tile|cuda_tile|cutile)(?:\.\w+)*(?:\s*\(.*\))?|cutile(?: python)?|cuda tile(?: ir)?",
             re.S | re.I,
         ),
-        "CUDA Tile leaves instructions and layouts to its compiler: paste the SASS of the kernel.",
+        _CUDA_TILE,
     ),
     (
         re.compile(r"(?:cuda::|cooperative_groups::|cg::)memcpy_async(?:\s*\(.*\))?", re.S),
@@ -308,6 +310,12 @@ _OUTSIDE = (  # names that Lanescope does not cover, and why
         "This name alone determines no layout: paste the type or the call that it is part of, with its arguments.",
     ),
 )
+_OF_COMPILERS = {  # what code of a compiler contains → the reason above
+    re.compile(
+        r"\bimport\s+tilelang\b|@T\.prim_func\b|@tilelang\.jit\b|\bT\.(?:gemm|alloc_fragment|alloc_shared)\("
+    ): _TILELANG,
+    re.compile(r"\bimport\s+cuda\.tile\b|@ct\.kernel\b|\bcuda_tile\.\w"): _CUDA_TILE,
+}
 _EARLY = re.compile(r"\s*(?:ct|T)\.\w+\s*")  # also the beginning of other words
 OUTSIDE = (
     "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory. Other"
@@ -336,6 +344,7 @@ def is_of_compiler(text: str) -> bool:
 
 def explain_outside(text: str) -> tuple[str, ...]:
     """Return why Lanescope does not cover what a text names; () for any other text."""
-    matching = (why for pattern, why in _OUTSIDE if len(text) <= LONGEST and pattern.fullmatch(text.strip()))
-    why = next(matching, None)
+    text = text.strip() if len(text) <= LONGEST else ""
+    why = next((why for pattern, why in _OUTSIDE if pattern.fullmatch(text)), None)
+    why = why or next((each for pattern, each in _OF_COMPILERS.items() if pattern.search(text)), why)
     return () if why is None else (*filter(None, [why]), OUTSIDE)

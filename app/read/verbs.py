@@ -68,14 +68,21 @@ def _print_text(reading: Reading, view: ReportView | None, text: str) -> None:
         bench = None  # it would ask for descriptors that check has found in CuTe's calls
     if view and (not bench or (view.findings and bench.verdict != "mismatch")):
         print(_write_headline(view))
+    is_empty = bench and not bench.operands and bench.verdict == "unknown"
     if bench:
         _print_bench(bench)
-    elif not (view and reading.kind == "unknown"):
-        for number, meaning in enumerate((reading, *reading.also)):
-            _print_meaning(meaning, text, "also " if number else "")
+    if not bench or (is_empty and not view):
+        _print_reading(reading, view, text)
     if view:
         print()
         print_report(view.report)
+
+
+def _print_reading(reading: Reading, view: ReportView | None, text: str) -> None:
+    """Print the meanings of a text, unless it is unknown and check has a report."""
+    if not (view and reading.kind == "unknown"):
+        for number, meaning in enumerate((reading, *reading.also)):
+            _print_meaning(meaning, text, "also " if number else "")
 
 
 def _write_headline(view: ReportView) -> str:
@@ -144,6 +151,8 @@ def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
 
     print(f"{prefix}{meaning.kind}: {meaning.title}")
     lines = list(meaning.facts.get("candidates", ()))
+    of_block = dict.fromkeys(meaning.facts.get("all", ()))
+    lines = lines or (list(of_block) if len(of_block) > 1 else [])
     lines += list(_list_agreeing(meaning.facts)) if meaning.kind == "fragment" else []
     lines += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
     is_answer = meaning.kind == "topic" or "holders" in meaning.facts

@@ -146,8 +146,8 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
     for span in _find_bit_field_types(text):
         inside = text[slice(*span)]
         widths = {match["name"].strip("_"): int(match["bits"]) for match in _WIDTH.finditer(inside)}
-        fields = [name for name in widths if re.match(r"start_addr|leading|stride|base_off|layout_t|swizzle", name)]
-        if len(fields) < 3 or not any(name.startswith("stride") for name in fields):
+        fields = [name for name in widths if re.match(r"start|leading|stride|[ls]bo|base_off|layout_t|swizzle", name)]
+        if len(fields) < 3 or not any(name.startswith(("stride", "sbo")) for name in fields):
             continue
         mode = next((widths[name] for name in fields if name.startswith(("layout_t", "swizzle"))), 0)
         form = "tcgen05" if mode == 3 or {"version", "lbo_mode"} & set(widths) else "wgmma"
