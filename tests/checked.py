@@ -28,7 +28,7 @@ def _check_reads(
     text: str, choices: tuple[tuple[str, str], ...] = (), target: str = "", search: bool = False
 ) -> CheckReport:
     with (
-        patch.object(check, "_check_barriers", return_value=([], [])),
+        patch.object(check, "_check_barriers", return_value=([], OriginReport())),
         patch.object(check, "_check_products", return_value=check.ProductReport()),
     ):
         return check.check_text(text, dict(choices), target=target, search=search)

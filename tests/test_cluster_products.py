@@ -76,6 +76,13 @@ def test_d_of_tiles_that_blocks_share_is_verified() -> None:
     assert run_blocks(MULTICAST) == OriginReport()
 
 
+def test_reads_of_boxes_that_are_assumed_to_form_a_tile_are_verified_by_d() -> None:
+    report = check_whole(MULTICAST)
+    assert (report.unverified, [one.gap for one in report.checked]) == ((), ["", ""])
+    other = "__global__ void other(uint64_t a, uint64_t b) { multiply(0, a, b, 1); }\n"  # of which nothing is known
+    assert check_whole(MULTICAST + other).unverified
+
+
 @for_each("half", ["col + (rank ^ 1) * (BN / 2)", "col"], sample=1)
 def test_a_half_of_b_that_is_not_its_own_is_found_at_its_copy(half: str) -> None:
     """The halves are exchanged, or one is copied twice."""

@@ -43,7 +43,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_mistakes import find_other_map_types
 from lanescope.workbench.products.known_products import judge_known_products
 from lanescope.workbench.products.product_report import ProductReport
-from lanescope.workbench.products.result_origins import check_origins
+from lanescope.workbench.products.result_origins import OriginReport, check_origins, proves_all
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
 from lanescope.workbench.reads.operand_findings import (
@@ -180,6 +180,9 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors, brief)
     findings = [one for one in found if one.level != "note"]
     doubts += (one for one in found if one.level == "note")
+    if fragments.whole:  # also through what was assumed
+        fragments = replace(fragments, proved=frozenset(reader for one in descriptors for reader in one.readers))
+        steps, unverified = steps + sum(reads.count for reads in unverified), ()
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
@@ -274,14 +277,15 @@ def _run_threads(
     _check_chosen.
     """
     fragments, found, open_ = _check_threads(source, descriptors)
-    lost: list[OpenPoint] = []
+    lost: Sequence[OpenPoint] = []
     if not found:
-        found, lost = _check_barriers(source, of_kernels, brief)
+        found, origins = _check_barriers(source, of_kernels, brief)
+        fragments, lost = replace(fragments, whole=proves_all(source.code, origins)), origins.open
         found = [replace(one, of_result=True) for one in found]
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     if findings:
-        return fragments, [*findings, *notes], [*open_, *lost]
+        return replace(fragments, whole=False), [*findings, *notes], [*open_, *lost]
     products = _check_products(source, fragments)
     if fragments.unordered is not None:
         kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
@@ -320,25 +324,25 @@ _APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing", "element_ty
 
 def _check_barriers(
     source: _EvaluatedText, of_kernels: Collection[CheckFinding], brief: Set[str]
-) -> tuple[list[CheckFinding], list[OpenPoint]]:
+) -> tuple[list[CheckFinding], OriginReport]:
     """Check mbarriers and the origin of D if the kernels have no mistakes from which theirs may follow.
 
     brief: see _check_chosen; an edit that is to remove a mistake of the origin is tried on this first.
     """
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
-        return [], []
+        return [], OriginReport()
     given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
     known = {one.code for one in of_kernels}
     judge = partial(check_origins, text, given, launches, partial(evaluate_file, choices=source.choices))
     origins = judge() if brief and not brief & PROTOCOL_TITLES.keys() else None
     if origins is not None and any(one.code not in {*known, *DOUBTS} for one in origins.mistakes):
-        return list(map(make_finding, origins.mistakes)), []
+        return list(map(make_finding, origins.mistakes)), OriginReport()
     found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).list_bytes)
     if any(one.code not in DOUBTS for one in found):
-        return list(map(make_finding, found)), []
+        return list(map(make_finding, found)), OriginReport()
     origins = origins or judge()
     found += [one for one in origins.mistakes if one.code not in known]
-    return list(map(make_finding, found)), list(origins.open)
+    return list(map(make_finding, found)), origins
 
 
 def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> ProductReport:

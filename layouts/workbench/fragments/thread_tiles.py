@@ -96,7 +96,7 @@ class FragmentReport:
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
     read descriptors of tiles that they load, all right; doubted: those with reads that may be wrong; suspects: mistakes
     if a part of the tile is never read; unordered: the kernels whose stores and barriers are not followed, None before
-    this is known.
+    this is known; whole: whether D is A·B in every kernel that multiplies through descriptors.
     """
 
     findings: list[CheckFinding] = field(default_factory=list)
@@ -107,6 +107,7 @@ class FragmentReport:
     doubted: frozenset[str] = frozenset()
     suspects: list[RepeatedWarps] = field(default_factory=list)
     unordered: frozenset[str] | None = None
+    whole: bool = False
 
 
 def check_thread_tiles(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
@@ -18,7 +18,7 @@ import numpy as np
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
-from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -79,7 +79,7 @@ from lanescope.workbench.products.unproved_results import (
 )
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
-from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.function_texts import blank_text, list_reached_texts
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
@@ -97,10 +97,11 @@ _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove, Ints]
 
 @dataclass(frozen=True, slots=True)
 class OriginReport:
-    """The mistakes of kernels, and the kernels whose D could not be compared with A·B."""
+    """The mistakes of kernels, and the kernels whose D could not be compared with A·B. proved: those whose D is A·B."""
 
     mistakes: tuple[Pitfall, ...] = ()
     open: tuple[OpenPoint, ...] = ()
+    proved: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 def check_origins(
@@ -182,7 +183,7 @@ class _OriginJudge:
             found = OriginReport((mistake,)) if mistake is not None else found
         mistakes = (replace(one, span=sized.restore_span(one.span)) for one in found.mistakes)
         open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
-        return OriginReport(tuple(mistakes), tuple(open_))
+        return OriginReport(tuple(mistakes), tuple(open_), found.proved)
 
     def _find_other_size(
         self, sized: SizedText, finders: Sequence[OriginFinder], open_: Sequence[OpenPoint]
@@ -230,7 +231,17 @@ class _OriginJudge:
                 found += [mistake] if mistake is not None else []
                 reasons[key[0]] = reasons.get(key[0]) or reason
             found = list({(one.code, one.span): one for one in found}.values())
-        return OriginReport(tuple(found), () if found else _open_kernels(sized.source, reasons)), finders
+        proved = frozenset(name for name, _ in finders if not reasons.get(name) and not found)
+        return OriginReport(tuple(found), () if found else _open_kernels(sized.source, reasons), proved), finders
+
+
+def proves_all(code: Evaluation | None, report: OriginReport) -> bool:
+    """Return whether D is A·B in every kernel of a text that multiplies through descriptors. report: of its kernels."""
+    if code is None or not report.proved:
+        return False
+    functions = KernelText(code).functions
+    reached = {one.name: list_reached_texts(code.text, functions, one) for one in functions if one.kernel}
+    return {name for name, of in reached.items() if any(map(_FORM.search, of))} <= report.proved
 
 
 def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:
