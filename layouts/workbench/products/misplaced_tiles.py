@@ -349,19 +349,20 @@ def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
     made = [(*map(int, one.tile.made.min(axis=0)), *one.tile.batch) for one in shifted]
     put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
     size = shifted[0].tile.size
-    outside = [any(at[n] >= size[n] for at in of_tiles for n in (0, 1)) for of_tiles in (made, put)]
+    outside = [any(at[0] >= size[0] or at[1] >= size[1] for at in of_tiles) for of_tiles in (made, put)]
     if outside[0] != outside[1]:  # past the end of the matrix
         return outside[0]
-    if len(set(made)) < len(set(put)):
-        return True
-    if len(set(put)) < len(set(made)):
-        return False
-    if len(set(made)) > 1 and all(at[0] == at[1] for at in made) and any(at[0] != at[1] for at in put):
+    if len(set(made)) != len(set(put)):
+        return len(set(made)) < len(set(put))
+    if len(set(made)) > 1 and _is_diagonal(made) and not _is_diagonal(put):
         return True
     starts = sorted({(int(one.tile.made[:, side].min()), int(one.tile.made[:, side].max())) for one in shifted})
-    if any(after[0] <= before[1] for before, after in pairwise(starts)):
-        return True
-    return starts[0][0] > 0 and min(at[0] for at in put) == 0 == min(at[1] for at in put)
+    overlap = any(after[0] <= before[1] for before, after in pairwise(starts))
+    return overlap or (starts[0][0] > 0 and np.min(put, axis=0).tolist() == [0, 0])
+
+
+def _is_diagonal(places: Iterable[Sequence[int]]) -> bool:
+    return all(at[0] == at[1] for at in places)
 
 
 def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:

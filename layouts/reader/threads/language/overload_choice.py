@@ -85,26 +85,43 @@ def choose_specialization(
     function: the template, None if its code is not known or it is only declared; templates: the given template
     arguments.
     """
-    if function is None and any(other.specialized is None for other in found.functions):
+    if function is None and not all(map(_is_specialization, found.functions)):
         return None
-    outside = run.globals.names.get(found.functions[0].name)
-    specials = _list_specializations(found, outside if isinstance(outside, FunctionSet) else found)
-    parameters = function.templates if function is not None else ()
-    if not specials or (function is not None and not parameters):
+    specials = _find_specializations(run, found)
+    if not specials or (function is not None and not function.templates):
         return function
     given = [_find_given_type(run, argument, scope) for argument in node.arguments]
-    bound = [evaluate_template(run, argument, scope) for argument in templates]
-    if function is not None:
-        bound += [_deduce(parameter.name, function, given) for parameter in parameters[len(bound) :]]
-    unsure = False
+    bound = _evaluate_all(run, templates, scope)
+    bound += _deduce_rest(function, len(bound), given)
     for special in specials:
-        own = [evaluate_template(run, argument, run.globals) for argument in special.specialized or ()]
+        own = _evaluate_all(run, special.specialized or (), run.globals)
         alike = [_is_same(a, b) for a, b in zip_longest(bound, own)]
         if all(alike) and not special.owner:
             return special
-        refused = any(map(_is_refused, _list_types(run, special, scope), given))
-        unsure |= not refused and False not in alike
-    return None if unsure else function
+        if False not in alike and not any(map(_is_refused, _list_types(run, special, scope), given)):
+            function = None  # it may be this one, unless a later one is certain
+    return function
+
+
+def _evaluate_all(run: KernelRunner, arguments: Templates, scope: Scope) -> list[Any]:
+    return [evaluate_template(run, argument, scope) for argument in arguments]
+
+
+def _deduce_rest(
+    function: tree.Function | None, count: int, given: Sequence[SizedType | None]
+) -> list[SizedType | None]:
+    """Return the template arguments of a function after those that are given. count: of these."""
+    rest = function.templates[count:] if function is not None else ()
+    return [_deduce(parameter.name, function, given) for parameter in rest if function is not None]
+
+
+def _is_specialization(function: tree.Function) -> bool:
+    return function.specialized is not None
+
+
+def _find_specializations(run: KernelRunner, found: FunctionSet) -> list[tree.Function]:
+    outside = run.globals.names.get(found.functions[0].name)
+    return _list_specializations(found, outside if isinstance(outside, FunctionSet) else found)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -114,7 +131,7 @@ def _list_specializations(found: FunctionSet, outside: FunctionSet) -> list[tree
     outside: the functions of the same name outside classes.
     """
     others = outside.functions if outside is not found else ()
-    return [function for function in (*found.functions, *others) if function.specialized is not None]
+    return [function for function in (*found.functions, *others) if _is_specialization(function)]
 
 
 def _deduce(name: str, function: tree.Function, given: Sequence[SizedType | None]) -> SizedType | None:
