@@ -87,6 +87,7 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
         "start": first.start,
         "format": first.format,
         "name": first.name,
+        "copied": any(builder.copied for builder in same),
         "word": None if first.word is None else format_word(first.word),
         "open": {name: first.free.get(key, "") for key, name in _OPEN_FIELDS.items() if key in first.free},
     }
@@ -110,7 +111,8 @@ def _format_open(term: str) -> str:
 def describe_unread(piece: TextPiece) -> tuple[str, Span, tuple[str, ...]]:
     """Return (message, place, names for -D) about a descriptor that no known instruction reads."""
     open_: Mapping[str, str] = piece.facts.get("open") or {}
-    nobody = "no instruction of the file is known to read it"
+    copied = piece.facts.get("copied")
+    nobody = "tcgen05.cp reads it" if copied else "no instruction of the file is known to read it"
     if not open_:
         return f"{piece.title}: {nobody}; its fields alone were checked.", piece.spans[0], ()
     found = (name for term in open_.values() for name in list_names(term, functions=False))

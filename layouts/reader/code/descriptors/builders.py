@@ -75,6 +75,7 @@ class DescriptorBuilder:
     steps: tuple[BuilderIteration, ...] = ()
     known: int = 0  # the known bits, including those of the start
     doubts: tuple[Pitfall, ...] = ()  # what is unusual but may be right
+    copied: bool = False  # whether tcgen05.cp takes it
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -106,8 +107,11 @@ def find_evaluation_builders(evaluation: Evaluation, target: str = "") -> tuple[
 
 def build_descriptors(evaluation: Evaluation, target: str = "") -> Iterator[DescriptorBuilder]:
     """Yield every descriptor of an evaluated text, once for each time it is built."""
+    copies = (run for run in evaluation.asm_runs if "tcgen05.cp." in run.text)
+    copied = {value for run in copies for _, value, _ in run.inputs if value is not None}
     for group in group_values(evaluation):
-        yield _make_builder(group, evaluation.warnings, evaluation.text, target)
+        built = _make_builder(group, evaluation.warnings, evaluation.text, target)
+        yield replace(built, copied=True) if any(one.value in copied for one in group) else built
 
 
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
