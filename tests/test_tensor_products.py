@@ -171,6 +171,43 @@ def test_pairs_of_elements_in_a_byte_are_followed(old: str, new: str, code: str)
     assert [one.code for one in run_blocks(plant((old, new), text=PACKED)).mistakes] == [code]
 
 
+SCALES = [  # what stands there, what is planted, the line
+    ("SFA + (row / 128", "SFA + (col / 128", "bring(sSFA"),
+    ("SFB + (col / 128", "SFB + (row / 128", "bring(sSFB"),
+    ("SFB + (col / 128 * (K / 64) +", "SFB + (", "bring(sSFB"),
+    ("SFA + (row / 128 * (K / 64)", "SFA + (row / 128 * (K / 128)", "bring(sSFA"),
+    ("SFA + (row / 128 * (K / 64) + t * (BK / 64))", "SFA + (row / 128 * (K / 64) + t)", "bring(sSFA"),
+    ("bring(sSFB, SFB", "bring(sSFB, SFA", "bring(sSFB"),
+    ("sSFA + 512 * k)", "sSFA)", "copy(d + BN +"),
+    ("sSFA + 512 * k)", "sSFA + 256 * k)", "copy(d + BN +"),
+    ("sSFB + 512 * k)", "sSFA + 512 * k)", "copy(d + BN + 32"),
+    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN + k,", "for (int k = 0; k < BK / 64; ++k) multiply"),
+    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN + 4 * (k ^ 1),", "for (int k = 0; k < BK / 64; ++k) multiply"),
+    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN,", "for (int k = 0; k < BK / 64; ++k) multiply"),
+    (
+        "d + BN + 4 * k, d + BN + 32 + 4 * k);",
+        "d + BN + 32 + 4 * k, d + BN + 4 * k);",
+        "for (int k = 0; k < BK / 64; ++k) multiply",
+    ),
+]
+
+
+@for_each(("old", "new", "line"), SCALES, sample=4)
+def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str, line: str) -> None:
+    text = plant((old, new), text=PACKED)
+    ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
+    assert code == "scale_factors_wrong" and at.startswith(line), at
+
+
+def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
+    """Atoms of one block of K may follow each other, or those of 256 rows; factors of 1 need not be copied again."""
+    assert run_blocks(PACKED) == OriginReport()
+    by_k = ("(row / 128 * (K / 64) + t * (BK / 64)) * 512", "(t * (M / 128) + row / 128) * (BK / 64) * 512")
+    assert run_blocks(plant(by_k, text=PACKED)) == OriginReport()
+    ones = plant(("SFB + (col / 128 * (K / 64) + t * (BK / 64)) * 512", "SFB"), text=PACKED)
+    assert [not run_blocks(ones).mistakes, len(run_blocks(ones).open)] == [True, 1]
+
+
 def test_a_template_may_be_given_maps_of_several_ranks() -> None:
     """A copy has as many coordinates as its map has dimensions."""
     box = "      load(sA, &ta, &full, t * BK, row);\n      load(sB, &tb, &full, t * BK, col);\n"

@@ -120,6 +120,7 @@ def list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
     if plane:
         row = min((grid[1] - 1 for grid in given.grids.values()), default=2) if given is not None else 2
         blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, row, 0)]
+        blocks += [(0, 1, 0)] if row > 1 and "block_scale" in text else []  # the next rows, with other scale factors
     else:
         blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
     deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())

@@ -27,6 +27,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.shared.swizzle import get_mode
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line
+from lanescope.workbench.products.scale_memory import ScaleMemory
 
 Block = tuple[int, int, int]
 WARPGROUP = 4  # warps
@@ -44,10 +45,15 @@ class LoadedBox:
     base: int
 
     def find_coordinates(self, places: Ints) -> Ints:
-        """Return the coordinates in the tensor of bytes of the box: [places, dimensions], innermost first."""
+        """Return the coordinates of bytes of the box in the tensor whose panels are joined: [places, dimensions],
+        innermost first.
+        """
+        return flatten_coordinates(self.map, self.find_raw_coordinates(places))
+
+    def find_raw_coordinates(self, places: Ints) -> Ints:
+        """Return the coordinates of bytes of the box as the copy counts them."""
         inside = split_places(self.map, places, self.base)
-        first = np.array([int(at[self.lane]) for at in self.move.at], np.int64)
-        return flatten_coordinates(self.map, first + inside)
+        return np.array([int(at[self.lane]) for at in self.move.at], np.int64) + inside
 
     def find_start(self) -> Ints:
         """Return the coordinates of the box in the tensor whose panels are joined."""
@@ -219,6 +225,7 @@ class OriginFinder:
         self.boxes: list[LoadedBox] = []
         self.mate: OriginFinder | None = None  # the other block of a pair
         self.owner = np.full(SHARED_BYTES, -1, np.int64)
+        self.scales = ScaleMemory()
 
     def take_products(self, other: OriginFinder) -> None:
         """Take the products that the other block of a pair issues for both."""

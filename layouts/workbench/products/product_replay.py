@@ -14,7 +14,7 @@ from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, jo
 from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulation
 from lanescope.reader.threads.barriers.barrier_trace import WARP
 from lanescope.reader.threads.barriers.clusters import get_rank
-from lanescope.reader.threads.memory.tile_records import TileProduct
+from lanescope.reader.threads.memory.tile_records import LineMove, TileProduct
 from lanescope.workbench.products.product_origins import ALL_BITS, WARPGROUP, OperandOrigin, OriginFinder
 
 _Operands = dict[str, OperandOrigin | None]
@@ -47,6 +47,8 @@ class _BlockReplay:
         self.warps = self.own.run.threads // WARP
         self.loads = self.own.map_loads()
         self.products = {product.event: product for product in self.own.trace.products}
+        self.copies = {copy.event: copy for copy in self.own.trace.scale_copies}
+        self.lines = {move.event: move for move in self.own.trace.lines}
         if self.mate is not None and any(product.pair for product in self.own.trace.products):
             self.mate.take_products(self.own)
 
@@ -61,12 +63,22 @@ class _BlockReplay:
             if (event, first) not in self.own.origins:  # once for the warpgroup
                 return self._read_pair(product) if product.pair else self._read(product, first)
             return True
+        if event in self.copies:
+            self.own.scales.copy(self.copies[event], self.own.owner, self.own.boxes)
+            return True
+        if event in self.lines:
+            return self._fill_lines(self.lines[event], warp)
         for move in self.loads.get(event, ()):
             for lane in np.flatnonzero(move.mask).tolist():
                 rank = get_rank(int(move.place[lane]))
                 if lane // WARP == warp and (rank >= len(self.finders) or not self.finders[rank].fill(move, lane)):
                     return False
         return event in self.loads or self.own.trace.sums.scaled  # else a copy of scale factors
+
+    def _fill_lines(self, move: LineMove, warp: int) -> bool:
+        """Follow a copy of bytes by a warp; return whether they are known."""
+        lanes = [lane for lane in np.flatnonzero(move.mask).tolist() if lane // WARP == warp]
+        return all(self.own.scales.fill_line(move, lane, self.own.owner) for lane in lanes)
 
     def _read(self, product: TileProduct, first: int) -> bool:
         """Find what the warps of a warpgroup multiply. first: the number of its first warp."""
@@ -77,6 +89,7 @@ class _BlockReplay:
                 if key not in known:
                     known[key] = self.own.locate(key[1], product.views[key[0]])
             self.own.origins[product.event, warp] = {name: known[name, word] for name, word in words.items()}
+        self.own.scales.take(product)
         return True
 
     def _read_pair(self, product: TileProduct) -> bool:

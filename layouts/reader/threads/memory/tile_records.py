@@ -32,11 +32,56 @@ class BoxMove:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LineMove:
+    """A cp.async.bulk from global to shared memory. array: its name; start: the offset in it, place: the address in
+    shared memory, size: the bytes, of every thread; site: where the source is given.
+    """
+
+    event: int
+    mask: Mask
+    array: str
+    start: Ints
+    place: Ints
+    size: Ints
+    site: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleCopy:
+    """A tcgen05.cp.32x128b.warpx4 of scale factors. word: the descriptor of its source; column: where it puts them;
+    sites: where these are given; call: where the kernel's own lines lead to it.
+    """
+
+    event: int
+    word: int
+    column: int
+    sites: Mapping[str, Span]
+    call: Span
+
+    @property
+    def start(self) -> int:
+        """The address of its source."""
+        return self.word % (1 << 14) << 4
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUse:
+    """The scale factors of an operand of a product. column: their first one; byte: the first of each word, count: the
+    factors of a row; site: where the address is given.
+    """
+
+    column: int
+    byte: int
+    count: int
+    site: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TileProduct:
     """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
     before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
     tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open; pair:
-    whether two blocks have a half of A, of B and of D each.
+    whether two blocks have a half of A, of B and of D each; scales: the scale factors of A and B.
     """
 
     event: int
@@ -50,6 +95,7 @@ class TileProduct:
     in_memory: bool = False
     start: str = ""
     pair: bool = False
+    scales: Mapping[str, ScaleUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

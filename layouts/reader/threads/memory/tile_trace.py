@@ -29,11 +29,12 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.sites import trace_site
 from lanescope.reader.threads.memory.matrix_reads import NEGATED, is_negated
+from lanescope.reader.threads.memory.scale_copies import list_scale_uses, make_line_move, make_scale_copy
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.staged_bytes import StagedBytes, StagedOrder
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory, Mask, Pointer, spread_coefficient
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
-from lanescope.reader.threads.memory.tile_records import BoxMove, TileProduct, TileSetup
+from lanescope.reader.threads.memory.tile_records import BoxMove, LineMove, ScaleCopy, TileProduct, TileSetup
 from lanescope.reader.threads.memory.tile_steps import TileStep, TileSteps
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class TileTrace(BarrierTrace):
     loads: list[BoxMove] = field(default_factory=list)
     products: list[TileProduct] = field(default_factory=list)
     stores: list[BoxMove] = field(default_factory=list)
+    lines: list[LineMove] = field(default_factory=list)
+    scale_copies: list[ScaleCopy] = field(default_factory=list)
     staged: StagedBytes = field(default_factory=StagedBytes)
     order: StagedOrder = field(default_factory=StagedOrder)
     sums: TensorSums = field(default_factory=TensorSums)
@@ -110,6 +113,8 @@ class TileTrace(BarrierTrace):
     ) -> None:
         if _TENSOR.match(opcode):
             _note_box(code, opcode, operands, mask, len(self.events) - 1, rank)
+        elif rank is None and (move := make_line_move(code, opcode, operands, mask, len(self.events) - 1)) is not None:
+            self.lines.append(move)
 
     def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
         if event.verb == "mma":
@@ -117,9 +122,18 @@ class TileTrace(BarrierTrace):
         elif event.verb == "ld":
             self.sums.load(code, event, split_operands(operands[0].strip("{} ")))
         elif event.verb == "cp":
-            self.sums.scaled = True
+            self._note_scale_copy(code, event)
         elif event.verb in UNFOLLOWED:
             raise TraceLostError(f"tcgen05.{event.verb} is not followed")
+
+    def _note_scale_copy(self, code: AsmCode, event: TensorEvent) -> None:
+        copy = make_scale_copy(event, len(self.events))
+        if copy is None:
+            self.sums.scaled = True
+            return
+        nothing = np.zeros(code.run.threads, np.int64)
+        self.add(code.run, BarrierEvent("wgmma", event.mask, nothing, nothing, event.call, event.call))
+        self.scale_copies.append(copy)
 
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         run, outer = code.run, code.run.mask
@@ -295,8 +309,9 @@ def _note_tensor_tile(code: AsmCode, event: TensorEvent, operands: Sequence[str]
         raise TraceLostError from None
     sites = {name: code.get_site(token) for name, token in zip("ab", operands[1:3], strict=True)}
     number, calls = len(trace.events) - 1, tuple(run.calls)
+    scales, pair = list_scale_uses(event), instruction.pair
     trace.products.append(
-        TileProduct(number, result, rows, words, views, None, sites, calls, True, pair=instruction.pair)
+        TileProduct(number, result, rows, words, views, None, sites, calls, True, pair=pair, scales=scales)
     )
 
 
