@@ -36,6 +36,9 @@ STYLES = {
     "one number": SQUARE,
     "constants": CONSTANTS,
     "strides": rename({"M": "m_ld", "N": "n_ld", "K": "k_ld"}),
+    "a constant and parameters": plant(
+        (", int K)", ")"), ("__global__", "constexpr int K{4096};\n__global__"), text=KERNEL
+    ),
     "members": rename({"M": "kM", "N": "kN", "K": "kK"}, CONSTANTS),
 }
 

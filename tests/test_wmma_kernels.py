@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.reader.threads import runner
 from lanescope.workbench.products.known_products import judge_known_products
 from lanescope.workbench.products.product_report import ProductReport
 from tests.cases import for_each
@@ -141,6 +142,16 @@ __global__ void __launch_bounds__(64) gemm(const half* A, const half* B, float* 
 def test_the_next_tile_of_two_buffers_is_another_one(change: tuple[str, str], mistakes: list[tuple[str, str]]) -> None:
     text = plant(*[change] if change else [], text=BUFFERED)
     assert [(one.code, text[slice(*one.span)]) for one in check_text(text).findings] == mistakes
+
+
+@for_each(("pitch", "codes"), [("LDB", []), ("LDA", ["fragment_mismatch"])], sample=1)
+def test_fragments_of_a_loop_that_is_too_long_are_verified(
+    pitch: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "MOST_STEPS", 2000)
+    long = ("int K) {\n  __shared__", "int) {\n  constexpr int K = 1 << 18;\n  __shared__")
+    report = check_text(plant(long, ("wc + i * 16], LDB", f"wc + i * 16], {pitch}"), text=WMMA))
+    assert [one.code for one in report.findings] == codes and [kernel.gap for kernel in report.kernels] == [""]
 
 
 OF_GRID = """#include <mma.h>

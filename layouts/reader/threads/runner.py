@@ -141,6 +141,11 @@ class KernelRunner:
         return not self.assumed and not any(self.turns[depth] for depth in self.open_loops)
 
     @property
+    def is_long(self) -> bool:
+        """Return whether half of the steps of a run without known sizes are taken."""
+        return not self.size and self.steps > self.most_steps // 2
+
+    @property
     def is_full(self) -> bool:
         """Whether no more products are recorded."""
         return len(self.products) >= self.most_products

@@ -6,7 +6,7 @@ They may have other names, such as rows, columns and depth; one number may be al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from lanescope.cxx.source_text import split_arguments
@@ -48,10 +48,9 @@ def list_named_sizes(
         for chosen in _list_roles(names):
             launches, known = _name_host(function, recorded, replace(usual, names=chosen))
             yield NamedSizes(text, launches, known, alone=False)
-    elif not used:
-        edits = list(_list_constants(text, usual))
-        if edits:
-            yield NamedSizes(apply_edits(text, edits), (), usual, alone=True)
+    edits = list(_list_constants(text, usual, set(_LETTERS).difference(map(shorten_name, names))))
+    if edits:
+        yield NamedSizes(apply_edits(text, edits), (), usual, alone=True)
 
 
 def _list_roles(names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -90,8 +89,8 @@ def _name_host(
     return recorded, replace(known, names=names)
 
 
-def _list_constants(text: str, usual: KnownMatrices) -> Iterator[TextEdit]:
-    """Yield edits that give constants called M, N and K their numbers; none unless all three are constants."""
+def _list_constants(text: str, usual: KnownMatrices, letters: Set[str]) -> Iterator[TextEdit]:
+    """Yield edits that give constants called M, N and K their numbers; none unless each of these letters is one."""
     found = [(shorten_name(name), span) for name, span in list_assigned(blank_text(text))]
-    if {name for name, _ in found} >= set(_LETTERS):
-        yield from (TextEdit(span, str(usual.find(name))) for name, span in found if name in tuple(_LETTERS))
+    if {name for name, _ in found} >= letters:
+        yield from (TextEdit(span, str(usual.find(name))) for name, span in found if name in letters)

@@ -30,6 +30,7 @@ _RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited fo
 _WARM_TURNS = 8  # most of a loop that only copies before it multiplies
 _MULTIPLIES = re.compile(r"mma|multipl|compute|consume", re.I)
 _WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior|consumer_wait_prior")
+_LONG = 16  # turns of a loop that may be left before its end if the kernel is too long
 MOST_TURNS = 4096
 
 
@@ -180,6 +181,9 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         warm = min(warm, opened - 1) if run.products or run.descriptors else warm
         most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
         inside = _decide_turn(run, loop, scope, active, most)
+        multiplies = run.is_full or len(run.products) > products
+        if inside is active and run.is_long and run.turns[-1] >= _LONG and multiplies:
+            inside = None  # the rest is like the turns before
         if inside is None:
             opened += 1
             if opened == 1:
