@@ -180,10 +180,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     while True:
         warm = min(warm, opened - 1) if run.products or run.descriptors else warm
         most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
-        inside = _decide_turn(run, loop, scope, active, most)
-        multiplies = run.is_full or len(run.products) > products
-        if inside is active and run.is_long and run.turns[-1] >= _LONG and multiplies:
-            inside = None  # the rest is like the turns before
+        inside = _decide_turn(run, loop, scope, active, most, products)
         if inside is None:
             opened += 1
             if opened == 1:
@@ -213,8 +210,17 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     return after
 
 
-def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int) -> Mask | None:
-    """Return the threads that run the next iteration of a loop; None if its end is open. most: of an endless loop."""
+def _may_leave(run: KernelRunner, products: int) -> bool:
+    """Return whether a loop of a long kernel may be left, as the rest is like its turns so far. products: before it."""
+    return run.is_long and run.turns[-1] >= _LONG and (run.is_full or len(run.products) > products)
+
+
+def _decide_turn(
+    run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int, products: int
+) -> Mask | None:
+    """Return the threads that run the next iteration of a loop; None if its end is open. most: of an endless loop;
+    products: before the loop.
+    """
     turns, bounds = run.turns[-1], run.bounds
     inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
     if run.bounds > bounds:
@@ -222,7 +228,7 @@ def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active:
     if run.barriers is not None:
         return run.barriers.follow_loop(run, inside)
     endless = loop.condition is None or (turns >= most and isinstance(loop.condition, tree.NumberLiteral))
-    return None if endless else inside
+    return None if endless or (inside is active and _may_leave(run, products)) else inside
 
 
 def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
