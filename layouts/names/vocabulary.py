@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.ptx import syntax
 
-_ALTERNATIVES = {  # PTX's word (one of several if the common name is ambiguous) → common names
-    "f64": "fp64 double float64 dmma",
-    "f32": "fp32 float float32 float_t",
-    "f16": "fp16 half float16 half_t __half half2 __half2",
-    "bf16": "bfloat16 bfloat bfloat16_t __nv_bfloat16 nv_bfloat16 __nv_bfloat162 nv_bfloat162",
-    "tf32": "tfloat32 tfloat32_t",
-    "e4m3 e5m2": "fp8 float8 f8",
-    "e4m3": "float_e4m3_t float8_e4m3 float8_e4m3fn fp8_e4m3 __nv_fp8_e4m3 e4m3fn __nv_fp8x2_e4m3 __nv_fp8x4_e4m3",
-    "e5m2": "float_e5m2_t float8_e5m2 fp8_e5m2 __nv_fp8_e5m2 __nv_fp8x2_e5m2 __nv_fp8x4_e5m2",
+_ALTERNATIVES = {  # PTX's word (one of several if the common name is ambiguous) → names beside those of types in C++
+    "f64": "dmma",
+    "f32": "float_t",
+    "f16": "half2 __half2",
+    "bf16": "bfloat __nv_bfloat162 nv_bfloat162",
+    "tf32": "tfloat32",
+    "e4m3 e5m2": "fp8 float8 f8 fp8_t",
+    "e4m3": "float8_e4m3 fp8_e4m3 e4m3fn __nv_fp8x2_e4m3 __nv_fp8x4_e4m3",
+    "e5m2": "fp8_e5m2 __nv_fp8x2_e5m2 __nv_fp8x4_e5m2",
     "e3m2 e2m3": "fp6 float6",
     "e3m2": "float_e3m2_t __nv_fp6_e3m2",
     "e2m3": "float_e2m3_t __nv_fp6_e2m3",
-    "e2m1": "fp4 float_e2m1_t __nv_fp4_e2m1 __nv_fp4x2_e2m1 float4_e2m1fn_x2",
+    "e2m1": "fp4 __nv_fp4x2_e2m1 float4_e2m1fn_x2",
     "s8": "int8 int8_t i8",
     "u8": "uint8 uint8_t",
-    "s4": "int4 int4_t int4b_t",
-    "u4": "uint4 uint4_t uint4b_t",
+    "s4": "int4",
+    "u4": "uint4",
     "s32": "int32 int32_t int i32",
     "b1": "binary uint1b_t",
     "sp": "sparse",
@@ -29,7 +30,7 @@ _ALTERNATIVES = {  # PTX's word (one of several if the common name is ambiguous)
     "cta_group::1": "1cta 1sm",
     "cta_group::2": "2cta 2sm",
 }
-SYNONYMS: dict[str, tuple[str, ...]] = {
+SYNONYMS: dict[str, tuple[str, ...]] = {name.lower(): (ptx,) for name, ptx in ELEMENT_NAMES.items() if name != ptx} | {
     name: tuple(spellings.split()) for spellings, names in _ALTERNATIVES.items() for name in names.split()
 }
 KIND_OF_I8 = "i8"  # i8 is PTX's kind::i8 of tcgen05.mma, and the name of s8 in other compilers
