@@ -46,3 +46,13 @@ def test_a_shape_alone_is_compact(text: str) -> None:
 def test_a_stride_may_be_called_by_the_field_that_holds_it() -> None:
     """As the guide writes the layouts of a tile in chunks of 16 bytes."""
     assert read_text("Sw<2,0,3> o ((4,2),(8,2)):((1,LBO 32),(4,SBO 64))").facts["stride"] == "((1,32),(4,64))"
+
+
+@for_each("text", ["Shape<_128,_64>", "make_shape(Int<128>{}, Int<64>{})", "(_128,_64)", "(128,64)"])
+def test_a_shape_without_strides_says_so(text: str) -> None:
+    told = read_text(text)
+    assert told.title == "A shape without strides" and "(128,64):(1,128)" in told.notices[0]
+
+
+def test_a_shape_of_names_has_no_numbers() -> None:
+    assert "has the name 'M'" in read_text("make_shape(M, K)").notices[0]

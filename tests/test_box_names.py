@@ -29,6 +29,7 @@ def test_types_modifiers_and_places_are_no_registers(text: str) -> None:
         ("import cuda.tile as ct\n@ct.kernel\ndef f(A, B):\n    acc = ct.mma(A, B, acc)", "CUDA Tile"),
         ("%0 = cuda_tile.mmaf %a, %b, %c : tile<128x64xf16>", "CUDA Tile"),
         ("@T.prim_func\ndef main(A: T.Tensor((M, K), 'float16')):\n    T.gemm(A_s, B_s, C_l)", "TileLang"),
+        ("tl.make_block_ptr(base=a, shape=(M, K))", "does not determine a layout"),
         ("cuda::memcpy_async", "cp.async"),
         ("cp_async_fence()", "cp_async_fence is cp.async.commit_group: it commits"),
         ("tma_store_wait<0>()", "is cp.async.bulk.wait_group"),
@@ -84,3 +85,24 @@ def test_a_scaled_product_of_triton_opens_its_part_of_the_page() -> None:
 
 def test_a_vector_of_four_floats_is_no_type_of_four_bits() -> None:
     assert read_text("float4").kind == "unknown"
+
+
+@for_each(
+    ("name", "page"),
+    [
+        ("ttg.convert_layout", "/layouts/triton"),
+        ("ttg.nvidia_mma", "/layouts/triton"),
+        ("gl.BlockedLayout", "/layouts/triton"),
+        ("ttng.tc_gen5_mma", "/guide/triton-dot"),
+        ("ttng.async_tma_copy_global_to_local", "/guide/paste#tensor-maps"),
+        ("cute.nvgpu.warpgroup.MmaF16BF16Op", "/tiles/mma"),
+        ("SM90_BULK_COPY_G2S", "/guide/barriers-and-pipelines"),
+    ],
+)
+def test_a_name_of_a_compiler_opens_the_page_about_it(name: str, page: str) -> None:
+    assert read_text(name).link == page
+
+
+def test_a_part_of_a_name_is_not_respelled() -> None:
+    assert not any("Did you mean" in notice for notice in read_text("sm90_utils.make_smem_layout_a").notices)
+    assert "Did you mean ‘ldmatrix x4’?" in read_text("ldmatirx x4").notices

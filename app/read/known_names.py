@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lanescope.inputs import shorten_value
+from lanescope.reader.compiler_output.triton import GLUON
 from lanescope.shared import tma
 
 LONGEST = 4096  # characters of a text that are searched
@@ -159,6 +160,36 @@ def _make_name(pattern: str, page: str, notice: str) -> KnownName:
 
 NAMES = (
     _make_name(
+        r"Mma\w+Op",
+        "/tiles/mma",
+        "An operation of CuTe's DSL. Paste it with its types and shape to see its instruction, or with make_tiled_mma.",
+    ),
+    _make_name(
+        rf"#?(?:{'|'.join((*GLUON, *(row.attribute for row in GLUON.values())))})",
+        "/layouts/triton",
+        "A layout of Triton. With its parameters Lanescope shows which thread holds which element.",
+    ),
+    _make_name(
+        r"tt\.dot(?:_scaled)?|(?:ttng\.)?tc_gen5_mma(?:_scaled)?",
+        "/guide/triton-dot",
+        "A product in Triton's IR. Paste the line with its types, or tl.dot with M, N and K.",
+    ),
+    _make_name(
+        r"ttg\.(?:convert_layout|local_(?:alloc|load|store|dealloc)|memdesc_\w+|async_copy_global_to_local)",
+        "/layouts/triton",
+        "An operation of Triton's IR. Paste it with the layouts of its types, #ttg.…<{…}>.",
+    ),
+    _make_name(
+        r"tt\.(?:make_tensor_descriptor|descriptor_(?:load|store))|ttng\.async_tma_\w+",
+        "/guide/paste#tensor-maps",
+        "TMA in Triton's IR. Paste tl.make_tensor_descriptor with its block shape to see how the box is stored.",
+    ),
+    _make_name(
+        r"SM90_BULK_COPY_\w+",
+        "/guide/barriers-and-pipelines",
+        "cp.async.bulk: it copies consecutive bytes without a tensor map, and arrives at an mbarrier.",
+    ),
+    _make_name(
         r"nv(?:gpu|vm)\.(?:mma\.(?:sp\.)?sync|ldmatrix|stmatrix)|gpu\.subgroup_mma_\w+|nvvm\.wmma\.\w+(?:\.\w+)*",
         "/guide/paste#instructions",
         "An operation of MLIR. Paste it with its types and shape to see the PTX instruction that it becomes.",
@@ -289,6 +320,10 @@ _OUTSIDE = (  # names that Lanescope does not cover, and why
     (
         re.compile(r"(?:torch|F|nn|jnp|jax|np|numpy|at)(?:\.|::)\w+(?:(?:\.|::)\w+)*(?:\s*\(.*\))?", re.S),
         "A function of a framework does not determine its kernel: paste the kernel's name as a profiler prints it.",
+    ),
+    (
+        re.compile(r"(?:tl|gl|ttgl|triton|tt|ttg|ttng)\.\w+(?:\.\w+)*(?:\s*\(.*\))?", re.S),
+        "This does not determine a layout: paste layouts of Triton's IR, #ttg.…<{…}>, or tl.dot with M, N and K.",
     ),
     (
         re.compile(r"(?:tilelang\s+)?(?:T|tilelang)\.(?!ptx)\w+(?:\s*\(.*\))?|tilelang", re.S | re.I),

@@ -15,7 +15,7 @@ from lanescope.reader.instructions import sass
 LONGEST = 80  # characters of a text that is respelled
 LEAST_LETTERS = 4
 LEAST_ALIKE = 0.8
-_WORD = re.compile(r"[A-Za-z]+")
+_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]+(?![A-Za-z0-9_])")  # not a part of a name
 _SASS = re.compile(  # with dots; or hmma 16816 bf16: the size, then types
     rf"\s*(?:{'|'.join(sass.OPCODES)})(?:(?:\.\w+)*"
     r"|[.\s]+(?:\d{3,6}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*)\s*",

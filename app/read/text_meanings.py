@@ -13,6 +13,7 @@ from lanescope.app.catalogue import full_text, topics
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import (
     canonical_forms,
+    cute_shapes,
     dot_sizes,
     dropped_parts,
     element_texts,
@@ -81,7 +82,7 @@ _TITLES = {  # code of a refusal → title of the page that shows it
 }
 _ONLY_NAMED = "Only the instruction is read"
 _UNEXPLAINED = {  # title of an unknown text, of which a page that prints it says more → whether code is enough
-    **dict.fromkeys(("Not recognised", SHARING, "An expression of C++"), True),
+    **dict.fromkeys(("Not recognised", SHARING, "An expression of C++", "Not a descriptor"), True),
     **dict.fromkeys(
         ("No such instruction", "Which element?", "Of which instruction?", "A matrix instruction of AMD"), False
     ),
@@ -110,7 +111,8 @@ def _read_printed_name(text: str, reading: Reading) -> Reading:
     pages = printed_names.find_printed(text, _UNEXPLAINED[reading.title])
     if pages:
         return copy_fact(Reading, pages[0], also=_drop_shown(pages[0], (*pages[1:], *reading.also)))
-    return opcode_readings.read_lone_word(text) or reading
+    shape = cute_shapes.read_shape(text) if _UNEXPLAINED[reading.title] else None
+    return opcode_readings.read_lone_word(text) or shape or reading
 
 
 def _read_text(text: str) -> Reading:
