@@ -216,3 +216,9 @@ def test_the_parts_of_a_place_select_what_the_maps_select() -> None:
         holders = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
         alike = [v for v in range(op.values) if op.register_of(v)[0] == register and op.coords["row"][thread, v] == row]
         assert sorted(holders) == [(thread, v) for v in alike], form.ptx
+
+
+@for_each("text", ["C(5,5) and C(6,5) of a tile of 32 × 16 × 16", "C(5,5) of the tile"])
+def test_an_element_of_a_tile_asks_for_its_tiled_mma(text: str) -> None:
+    told = read(text)
+    assert told.title == "Of which TiledMMA?" and "C[5][5]" in told.notices[0]

@@ -185,6 +185,11 @@ NAMES = (
         "TMA in Triton's IR. Paste tl.make_tensor_descriptor with its block shape to see how the box is stored.",
     ),
     _make_name(
+        r"cudaFuncAttribute(?:MaxDynamicSharedMemorySize|NonPortableClusterSizeAllowed)",
+        "/targets",
+        "A kernel's permission for more dynamic shared memory, or for clusters of 16 blocks; the page has the limits.",
+    ),
+    _make_name(
         r"SM90_BULK_COPY_\w+",
         "/guide/barriers-and-pipelines",
         "cp.async.bulk: it copies consecutive bytes without a tensor map, and arrives at an mbarrier.",

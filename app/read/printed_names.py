@@ -166,9 +166,13 @@ def _list_code() -> Iterator[tuple[str, Meaning]]:
 
 
 def _list_marked(body: str) -> Iterator[tuple[str, str]]:
-    """Yield the code and the emphasis of a part of the guide, each with its sentence or its row of a table."""
+    """Yield the code and the emphasis of a part of the guide, and the first cells of its tables, each with its sentence
+    or its row.
+    """
     for line in body.split("\n"):
         row = [cell for cell in _CELL.split(line.strip()) if cell] if line.lstrip().startswith("|") else []
+        if len(row) > 1:
+            yield _strip(row[0]), _strip(" · ".join(row))
         for sentence in [" · ".join(row)] if row else _SENTENCE.split(line):
             for pattern in (_CODE, _STRONG):
                 yield from ((name, _strip(sentence)) for name in pattern.findall(sentence))

@@ -41,6 +41,7 @@ _REGISTERS = re.compile(rf"\s*[{{\[(]*\s*(?:{_REGISTER_NAME})(?:\s*[,:\s+]\s*(?:
 _MOST_REGISTERS = 4
 _ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$|\bT\d+::")  # T1::Params of a demangled name
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[\w*\]")  # of a fragment of wmma
+_OF_TILE = re.compile(r"(?:of )?(?:an? )?(?:[\w ]{0,20})?tile(?: of)?(?: \d+ ?[x×] ?\d+(?: ?[x×] ?\d+)?)?[?. ]*", re.I)
 _PLACED = re.compile(r"[?&](?:find|lanes|probe|matrix)=|/triton-dot\?")
 _PART = re.compile(  # a part that no thread or element goes with, or several at once
     r"\b(?:value|bits?|byte|matrix|element|warp)\s+\d+(?!\w)|"
@@ -92,7 +93,7 @@ def read_place_question(text: str) -> Reading | None:
         return _read_scales(text)
     answers = elements.answer_question(cleaned)
     if answers is None:
-        return _ask_for_instruction(cleaned) or _ask_for_lane(cleaned)
+        return _ask_for_instruction(cleaned) or _ask_for_tile(cleaned) or _ask_for_lane(cleaned)
     if answers.refused:
         return _read_refused_place(text, answers.refused, answers.elsewhere)
     return _read_answers(cleaned, answers)
@@ -166,6 +167,18 @@ def _ask_for_instruction(text: str) -> Reading | None:
     notice = f"Say of which instruction: {question.text} of {examples.get(question.place.letter, 'mma.m16n8k16 bf16')}."
     pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
     return build_unknown(text, "Of which instruction?", [notice], pages)
+
+
+def _ask_for_tile(text: str) -> Reading | None:
+    """Read a question about an element of a tile without its TiledMMA; None for any other text."""
+    question = element_texts.parse_question(text)
+    if question is None or not _OF_TILE.fullmatch(question.rest):
+        return None
+    notice = (
+        f"The threads that hold {question.text} depend on the TiledMMA: paste its text behind the question, or write"
+        " TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1."
+    )
+    return build_unknown(text, "Of which TiledMMA?", [notice])
 
 
 def _ask_for_lane(text: str) -> Reading | None:

@@ -64,14 +64,14 @@ def _print_text(reading: Reading, view: ReportView | None, text: str) -> None:
     from lanescope.app.check.printing import print_report
 
     bench = reading.bench
-    if bench and view and not bench.operands and bench.verdict == "unknown":
+    is_empty = bench is not None and not bench.operands and bench.verdict == "unknown"
+    if is_empty and view:
         bench = None  # it would ask for descriptors that check has found in CuTe's calls
     if view and (not bench or (view.findings and bench.verdict != "mismatch")):
         print(_write_headline(view))
-    is_empty = bench and not bench.operands and bench.verdict == "unknown"
     if bench:
         _print_bench(bench)
-    if not bench or (is_empty and not view):
+    if not bench or is_empty:
         _print_reading(reading, view, text)
     if view:
         print()
