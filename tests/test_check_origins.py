@@ -78,6 +78,13 @@ MISTAKES = [
     (HALVES, "sB + group * BN * BK;", "sB + group * BM * BK;", "store_order_missing", "bf16* staged ="),
     (BATCHED, "z * M * N", "z * M * K", "result_misplaced", "bf16* D ="),
     (KERNEL, LOAD_B, "t * BK, m * BN);", "row_coordinate_wrong", "m * BN"),
+    (
+        KERNEL,
+        LOAD_B,
+        "t * BK, blockIdx.x % (M / BM) * BN);",  # outside the matrix in the last blocks
+        "result_misplaced",
+        "C[(r",
+    ),
     (KERNEL, PLACE, "C[(n * BM + r - row + 8 * h) * N + c + e]", "result_misplaced", "C[(n * BM"),
     (
         KERNEL,

@@ -66,7 +66,7 @@ from lanescope.workbench.source.condition_balance import find_unbalanced_conditi
 from lanescope.workbench.source.conditional_checks import check_conditions
 from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.source.guesses import PATIENCE, Guesses, evaluate_file
-from lanescope.workbench.source.tally import count_verified, drop_proved
+from lanescope.workbench.source.tally import count_verified, drop_proved, settle_reads
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
 from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code, place_majors
@@ -180,9 +180,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors, brief)
     findings = [one for one in found if one.level != "note"]
     doubts += (one for one in found if one.level == "note")
-    if fragments.whole:  # also through what was assumed
-        fragments = replace(fragments, proved=frozenset(reader for one in descriptors for reader in one.readers))
-        steps, unverified = steps + sum(reads.count for reads in unverified), ()
+    steps, unverified = settle_reads(steps, unverified, fragments.whole)
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
@@ -280,7 +278,9 @@ def _run_threads(
     lost: Sequence[OpenPoint] = []
     if not found:
         found, origins = _check_barriers(source, of_kernels, brief)
-        fragments, lost = replace(fragments, whole=proves_all(source.code, origins)), origins.open
+        whole = proves_all(source.code, origins)
+        readers = frozenset(reader for one in descriptors for reader in one.readers) if whole else fragments.proved
+        fragments, lost = replace(fragments, whole=whole, proved=readers), origins.open
         found = [replace(one, of_result=True) for one in found]
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])

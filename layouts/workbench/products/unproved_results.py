@@ -72,7 +72,7 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
 
 def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles) -> Iterator[str]:
     """Yield what is open about the places of D."""
-    outside = [one.block for one in sums if one.rows.max() >= one.sizes[0] or one.columns.max() >= one.sizes[1]]
+    outside = [one.block for one in sums if _is_outside(one)]
     if outside:
         yield f"block {outside[0]} multiplies rows or columns outside the matrices"
     if any(finder.trace.staged.latest is not None for finder in finders):
@@ -290,13 +290,24 @@ def are_whole(
     return counts.get((0, 0, 0)) == most and all(least <= one <= most for one in counts.values())
 
 
-def find_last_block(finders: Finders, grid: Block | None) -> list[Block]:
-    """Return the block that has the last tile of D where blocks of a line take them in turn, if none of these has."""
+def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
+    """List blocks of a line that were not run: that with the last tile of D, and if another one multiplies outside of
+    the matrices, a block of the second line of tiles.
+    """
     known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
     if grid is None or grid[1] > 1 or not known or not all(known.values()):
         return []
     total = next(iter(known.values()))[0]
     rows, columns = total.sizes
     part = gcd(*map(len, known.values()))
-    last = (rows // len(total.rows) * (columns // len(total.columns)) // part - 1) % grid[0], 0, 0
-    return [] if last in known or last[0] < 0 else [last]
+    last = (rows // len(total.rows) * (columns // len(total.columns)) // part - 1) % grid[0]
+    every = [one for of_block in known.values() for one in of_block]
+    first = known.get((0, 0, 0), every)
+    ends = (max(int(one.rows.max()) for one in first), max(int(one.columns.max()) for one in first))
+    later = max(rows // (ends[0] + 1), columns // (ends[1] + 1))
+    numbers = {last, later} if any(map(_is_outside, every)) else {last}
+    return [block for n in sorted(numbers) if 0 <= n < grid[0] and (block := (n, 0, 0)) not in known]
+
+
+def _is_outside(one: SumOrigin) -> bool:
+    return bool(one.rows.max() >= one.sizes[0] or one.columns.max() >= one.sizes[1])

@@ -54,6 +54,13 @@ def count_verified(
     return verified, tuple(rest.values())
 
 
+def settle_reads(
+    steps: int, unverified: tuple[UnverifiedReads, ...], whole: bool
+) -> tuple[int, tuple[UnverifiedReads, ...]]:
+    """Count all reads as verified if D of the whole text is, also those through what was assumed."""
+    return (steps + sum(reads.count for reads in unverified), ()) if whole else (steps, unverified)
+
+
 def drop_proved(
     unverified: tuple[UnverifiedReads, ...], bench: Workbench, proved: Collection[tuple[str, str]]
 ) -> tuple[UnverifiedReads, ...]:
