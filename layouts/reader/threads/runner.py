@@ -205,8 +205,9 @@ class KernelRunner:
             lost = find_lost_bytes(self, self.order, places, data)
             if copied:
                 self.order.copy = (*self.calls, site)
-            self.order.store_bytes(self._make_access(places, data.size, self.mask, site), copied)
-            self.order.note_lost(lost, step if step is not None and near == site else near)
+            moved = step if step is not None and near == site else near
+            self.order.store_bytes(self._make_access(places, data.size, self.mask, moved), copied)
+            self.order.note_lost(lost, moved)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
         if self.barriers is not None:
             self.barriers.note_store(self, places, data, site)
