@@ -123,8 +123,10 @@ class FragmentOrigin:
         """The bits of an element in memory: at most the distance of the two that are closest to each other; 0 if there
         are no two.
         """
-        gaps = [int(np.diff(values).min()) for g in self.places if len(values := np.unique(g[self.filled])) > 1]
-        return self.unpacked or self.unit * min(gaps, default=0)
+        if self.unpacked:
+            return self.unpacked
+        steps = (np.diff(np.sort(g[self.filled])) for g in self.places)
+        return self.unit * min((int(of[of > 0].min()) for of in steps if of.any()), default=0)
 
     @cached_property
     def has_neighbours(self) -> bool:

@@ -307,8 +307,11 @@ def _have_other_k(a: _Lines, b: _Lines, depth: int) -> bool:
     """Return whether elements of A and B that are multiplied have different k, or those beyond K meet zeros, which may
     hide what they are.
     """
-    both = np.stack([a.k, b.k])
-    return bool(((a.k != b.k) & ((both > ABSENT).all(axis=0) | (both >= depth).any(axis=0))).any())
+    differ = a.k != b.k
+    if not differ.any():
+        return False
+    one, other = a.k[differ], b.k[differ]
+    return bool((((one > ABSENT) & (other > ABSENT)) | (one >= depth) | (other >= depth)).any())
 
 
 def _find_part(order: _Order, one: KnownFragment) -> tuple[int, ...]:
