@@ -12,6 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.formula.fragment_answer import list_operands, recognise_fragment_code
 from lanescope.reader.formula.fragment_code import compare_code
+from lanescope.reader.formula.fragment_formula import spell_registers
 from tests.cases import for_each
 from tests.client import Client
 
@@ -390,3 +391,25 @@ def test_packed_registers_at_other_places_agree_with_nothing() -> None:
 def test_the_width_of_an_unknown_type_leaves_the_loop_open() -> None:
     text = PACKED.replace("ACCESS", "*(packed_t*)&").replace("CLOSE", "")
     assert "the size of 'packed_t' is not known" in get_open_reason(text)
+
+
+def test_registers_may_be_variables() -> None:
+    """a0 to a3 through pointers to rows, and d0 to d3; the lane read by asm."""
+    load = """
+const int8_t* low = s_Q + (warp_id * 16 + groupID) * pitch;
+const int8_t* high = low + 8 * pitch;
+const uint32_t a0 = *reinterpret_cast<const uint32_t*>(low + k + threadID_in_group * 4);
+const uint32_t a1 = *reinterpret_cast<const uint32_t*>(high + k + threadID_in_group * 4);
+const uint32_t a2 = *reinterpret_cast<const uint32_t*>(low + k + threadID_in_group * 4 + 16);
+const uint32_t a3 = *reinterpret_cast<const uint32_t*>(high + k + threadID_in_group * 4 + 16);"""
+    assert next(iter(list_agreeing(load))).startswith("A of mma.m16n8k32 s8")
+    (meaning,) = recognise_fragment_code(load)
+    assert meaning.facts["assumed"] == ["pitch", "k"]
+    lane = 'asm volatile("mov.u32 %0, %%laneid;" : "=r"(id)); int g = id / 4, t = id % 4;\n'
+    store = lane + "".join(f"C[(g + {n // 2 * 8}) * N + t * 2 + {n % 2}] = d{n};\n" for n in range(4))
+    assert "C and D of mma.m16n8k16 f32, s32" in list_agreeing(store)
+
+
+@for_each("text", ["int a0 = lane / 4; int a1 = lane % 4;", "x[lane] = d1;", "a0 = s[lane]; a2 = s[lane + 32];"])
+def test_names_with_numbers_are_not_always_registers(text: str) -> None:
+    assert spell_registers(text) == text

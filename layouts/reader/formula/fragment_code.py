@@ -18,7 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.syntax.tree import Statement
 from lanescope.reader.formula.fragment_addresses import AddressMap, find_addresses, is_constant, list_address_maps
-from lanescope.reader.formula.fragment_formula import INDEX, assigns_letters, rewrite_formula
+from lanescope.reader.formula.fragment_formula import INDEX, assigns_letters, rewrite_formula, spell_registers
 from lanescope.reader.formula.fragment_moves import FormulaMatch, match_moves
 from lanescope.reader.formula.fragment_names import find_coordinate, find_coordinates, find_index, find_named
 from lanescope.reader.formula.fragment_parts import MatchingValues, list_holding
@@ -86,6 +86,7 @@ def is_fragment_code(text: str) -> bool:
     """Return whether a text may be such a formula or loop."""
     if len(text) > LONGEST or not _THREAD.search(text):
         return False
+    text = spell_registers(text)
     has_both = (_ROW.search(text) and _COL.search(text)) or assigns_letters(text)
     return bool(has_both or _STORE.search(text) or _find_half(text))
 
@@ -106,7 +107,7 @@ def _find_half(text: str) -> str:
 @lru_cache(maxsize=16)
 def compare_code(text: str) -> FormulaAnswer:
     """Compare a text with every map. LayoutError `open_formula` if its coordinates cannot be determined."""
-    formula = rewrite_formula(text)
+    formula = rewrite_formula(spell_registers(text))
     source, letter, range_ = formula.source, formula.letter, formula.count
     statements = parse_lane_code(source)
     if half := _find_half(text):

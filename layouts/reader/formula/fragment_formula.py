@@ -39,6 +39,15 @@ _CASE = re.compile(
 )
 _SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
 _CHAIN = re.compile(r"(\d+)\s*(<=?)\s*(\w+)\s*(<=?)\s*(\d+)")
+_TYPES = r"(?:u?int(?:32_t|8_t|16_t)?|unsigned(?:\s+int)?|float|half2?|__half2?|__nv_bfloat162?)"
+_REGISTER = r"(?P<name>(?:[abcd]|acc|r[abcABC]|reg|frag)\d{1,2})"
+_STORED = _REGISTER.replace("name", "stored")
+_SCALAR_MOVE = re.compile(  # a0 = …[…]; or …[…] = d0;
+    rf"(?:(?<![\w.])(?={_REGISTER}\s*=(?!=)[^;=]*[\])])|(?<=\])\s*=(?!=)\s*(?={_STORED}\s*;))"
+)
+_LANE_BY_ASM = re.compile(
+    r"""asm(?:\s+volatile)?\s*\(\s*"mov\.[us]32 %0, %%?(laneid|warpid|tid\.x);"\s*:\s*"=r"\s*\((\w+)\)\s*\);"""
+)
 _NO_CASE = 1 << 20  # impossible coordinate, for threads without a case
 _MOST_VALUES = 512
 
@@ -66,6 +75,28 @@ class _Case:
 
     where: str
     value: str
+
+
+def spell_registers(text: str) -> str:
+    """Spell the registers a0, a1 … of a text that moves them as elements of an array, and a lane that asm reads by its
+    name.
+
+    >>> spell_registers("uint32_t a0 = *(int*)&A[lane]; uint32_t a1 = *(int*)&A[lane + 8];")
+    'a[0] = *(int*)&A[lane]; a[1] = *(int*)&A[lane + 8];'
+    """
+    text = _LANE_BY_ASM.sub(r"\2 = \1;", text)
+    moved = {match["name"] or match["stored"] for match in _SCALAR_MOVE.finditer(text)}
+    for letter in {name.rstrip("0123456789") for name in moved}:
+        numbers = sorted(int(name[len(letter) :]) for name in moved if name.rstrip("0123456789") == letter)
+        if (
+            len(numbers) > 1
+            and numbers == list(range(len(numbers)))
+            and not re.search(rf"(?<![\w.]){letter}\s*\[", text)
+        ):
+            text = re.sub(
+                rf"(?:(?<![\w<(,*])(?:const\s+)?{_TYPES}\s+)?(?<![\w.]){letter}(\d+)(?!\w)", rf"{letter}[\1]", text
+            )
+    return text
 
 
 def assigns_letters(text: str) -> bool:

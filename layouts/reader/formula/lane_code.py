@@ -71,7 +71,7 @@ class LaneCode:
     """The result of a text: its variables in the order of their last assignment, and the values that it moves.
 
     loose: undefined names, assumed to be the same in all threads; unread: names whose values cannot be evaluated, and
-    why; arrays: the types of the elements of declared arrays.
+    why; arrays: the types of the elements of declared arrays; pointers: the places that declared ones point to.
     """
 
     names: dict[str, Values] = field(default_factory=dict)
@@ -81,6 +81,7 @@ class LaneCode:
     registers: str = ""
     unread: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, str] = field(default_factory=dict)
+    pointers: dict[str, Place] = field(default_factory=dict)
     steps: int = 0
 
 
@@ -143,8 +144,19 @@ class _Runner:
     def _declare(self, statement: tree.Declaration) -> None:
         if statement.type is not None and (statement.type.dims or statement.type.pointers):
             self.code.arrays[statement.name] = statement.type.name
+            if isinstance(statement.value, tree.Binary) and (pointed := self._find_offset(statement.value)):
+                self.code.pointers[statement.name] = pointed
+                return
         if statement.value is not None:
             self._assign_name(statement.name, statement.value)
+
+    def _find_offset(self, pointer: tree.Expression) -> Place | None:
+        """Return the array and the index that a pointer is computed from, `As + row * 64`; None for others."""
+        if isinstance(pointer, tree.Binary) and pointer.op == "+":
+            base = self._find_offset(pointer.left)
+            return base and (base[0], (base[1][0] + self.evaluate(pointer.right),))
+        name = spell_array(pointer)
+        return self.code.pointers.get(name, (name, (np.zeros((1, 1, 1), dtype=np.int64),))) if name else None
 
     def _run_branch(self, statement: If) -> None:
         self.run(statement.start)
@@ -253,6 +265,8 @@ class _Runner:
         match expression:
             case tree.Index() | tree.Member():
                 return [self._find_place(expression)]
+            case tree.Unary(op="*", value=tree.Cast(value=tree.Binary())):
+                return [self._find_place(expression)]
             case tree.Cast() | tree.Unary():
                 return self._find_values(expression.value)
             case tree.Binary():
@@ -288,8 +302,8 @@ class _Runner:
                 return self._find_pointed(pointer.value)
             case tree.Unary(op="&"):
                 return self._find_place(pointer.value)
-            case tree.Binary(op="+") if name := spell_array(pointer.left):
-                return name, (self.evaluate(pointer.right),)
+        if isinstance(pointer, tree.Binary) and (place := self._find_offset(pointer)):
+            return place
         raise make_open_error("a pointer is not supported")
 
     # values -----------------------------------------------------------------------------------------------------------
