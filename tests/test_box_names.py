@@ -35,6 +35,13 @@ def test_types_modifiers_and_places_are_no_registers(text: str) -> None:
         ("tma_store_wait<0>()", "is cp.async.bulk.wait_group"),
         ("__byte_perm(a, b, 0x5410)", "picks four bytes"),
         ("cutlass::layout::RowMajor", "determines no layout"),
+        ("MainloopSm90TmaGmmaWarpSpecialized", "determines no layout"),
+        ("cublasLtMatmul", "a profiler prints it"),
+        ("L2 swizzle", "order in which blocks take their tiles"),
+        ("sA(_,_,k)", "what print(tensor) prints"),
+        ("c[0x0][0x210]", "operand of SASS"),
+        ("__syncthreads();", "__syncthreads is bar"),
+        ("__launch_bounds__(128)", "moves no matrix"),
         ("cute::gemm(tiled_mma, tCrA, tCrB, tCrC)", "determines no layout"),
         ("R2UR UR4, R2", "R2UR is an instruction of SASS"),
         ("/*0010*/ IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;", "IMAD is an instruction of SASS"),
@@ -106,3 +113,19 @@ def test_a_name_of_a_compiler_opens_the_page_about_it(name: str, page: str) -> N
 def test_a_part_of_a_name_is_not_respelled() -> None:
     assert not any("Did you mean" in notice for notice in read_text("sm90_utils.make_smem_layout_a").notices)
     assert "Did you mean ‘ldmatrix x4’?" in read_text("ldmatirx x4").notices
+
+
+@for_each("text", ["1", "-1", "0"])
+def test_a_digit_is_no_instruction(text: str) -> None:
+    assert read_text(text).kind == "unknown"
+
+
+@for_each("text", ["A", "d"])
+def test_an_operand_alone_asks_for_its_instruction(text: str) -> None:
+    told = read_text(text)
+    assert told.title == "Of which instruction?" and f"{text.upper()}[5][1]" in told.notices[0]
+
+
+@for_each(("text", "page"), [("layout_type 1", "/guide/descriptor"), ("K-major", "/guide/one-tile")])
+def test_a_field_and_a_major_open_their_pages(text: str, page: str) -> None:
+    assert read_text(text).link == page

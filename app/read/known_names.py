@@ -190,6 +190,16 @@ NAMES = (
         "A kernel's permission for more dynamic shared memory, or for clusters of 16 blocks; the page has the limits.",
     ),
     _make_name(
+        r"layout_type_?(?:\s*[:=]?\s*\d)?",
+        "/guide/descriptor",
+        "The swizzle of a matrix descriptor: 0 none, 1 128B, 2 64B, 3 32B for wgmma; 2 128B, 4 64B, 6 32B for tcgen05.",
+    ),
+    _make_name(
+        r"gsb\d",
+        "/guide/fence-commit-wait",
+        "A scoreboard of SASS that counts groups of wgmma; WARPGROUP.DEPBAR waits for it.",
+    ),
+    _make_name(
         r"SM90_BULK_COPY_\w+",
         "/guide/barriers-and-pipelines",
         "cp.async.bulk: it copies consecutive bytes without a tensor map, and arrives at an mbarrier.",
@@ -247,7 +257,7 @@ NAMES = (
         "ScaleOut::Zero makes D = A·B, ScaleOut::One D = A·B + D; ScaleIn::Neg negates A or B.",
     ),
     _make_name(
-        r"Major::(?:K|MN)|tnsp[AB]|Major",
+        r"Major::(?:K|MN)|tnsp[AB]|Major|(?:K|MN?|N)[- ]major",
         "/guide/one-tile",
         "Which dimension of an operand is contiguous in shared memory: K, or M of A and N of B.",
     ),
@@ -311,56 +321,6 @@ NAMES = (
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),
 )
-_TILELANG = "TileLang's compiler derives the layouts: paste the CUDA C++ or the PTX that it generates."
-_CUDA_TILE = "CUDA Tile leaves instructions and layouts to its compiler: paste the SASS of the kernel."
-_OUTSIDE = (  # names that Lanescope does not cover, and why
-    (
-        re.compile(
-            r"setmaxnreg|griddepcontrol|clusterlaunchcontrol|cluster|clusters|"
-            r"warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
-            re.I,
-        ),
-        "",
-    ),
-    (
-        re.compile(r"(?:torch|F|nn|jnp|jax|np|numpy|at)(?:\.|::)\w+(?:(?:\.|::)\w+)*(?:\s*\(.*\))?", re.S),
-        "A function of a framework does not determine its kernel: paste the kernel's name as a profiler prints it.",
-    ),
-    (
-        re.compile(r"(?:tl|gl|ttgl|triton|tt|ttg|ttng)\.\w+(?:\.\w+)*(?:\s*\(.*\))?", re.S),
-        "This does not determine a layout: paste layouts of Triton's IR, #ttg.…<{…}>, or tl.dot with M, N and K.",
-    ),
-    (
-        re.compile(r"(?:tilelang\s+)?(?:T|tilelang)\.(?!ptx)\w+(?:\s*\(.*\))?|tilelang", re.S | re.I),
-        _TILELANG,
-    ),
-    (
-        re.compile(
-            r"(?:ct|cuda\.tile|cuda_tile|cutile)(?:\.\w+)*(?:\s*\(.*\))?|cutile(?: python)?|cuda tile(?: ir)?",
-            re.S | re.I,
-        ),
-        _CUDA_TILE,
-    ),
-    (
-        re.compile(r"(?:cuda::|cooperative_groups::|cg::)memcpy_async(?:\s*\(.*\))?", re.S),
-        "It becomes cp.async or a bulk copy of bytes, in the order that the program gives.",
-    ),
-    (
-        re.compile(r"(?:cute|cutlass)(?:::\w+)+(?:<.*>)?(?:\s*\(.*\)|\{\})?;?", re.S),
-        "This name alone determines no layout: paste the type or the call that it is part of, with its arguments.",
-    ),
-)
-_OF_COMPILERS = {  # what code of a compiler contains → the reason above
-    re.compile(
-        r"\bimport\s+tilelang\b|@T\.prim_func\b|@tilelang\.jit\b|\bT\.(?:gemm|alloc_fragment|alloc_shared)\("
-    ): _TILELANG,
-    re.compile(r"\bimport\s+cuda\.tile\b|@ct\.kernel\b|\bcuda_tile\.\w"): _CUDA_TILE,
-}
-_EARLY = re.compile(r"\s*(?:ct|T)\.\w+\s*")  # also the beginning of other words
-OUTSIDE = (
-    "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory. Other"
-    " instructions, clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
-)
 
 
 def find_message(text: str) -> KnownMessage | None:
@@ -375,16 +335,3 @@ def find_name(text: str) -> KnownMessage | None:
     text = text.strip()
     known = next((name for name in NAMES if name.pattern.fullmatch(text)), None) if len(text) <= LONGEST else None
     return KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,)) if known else None
-
-
-def is_of_compiler(text: str) -> bool:
-    """Return whether a text is a name of TileLang or CUDA Tile that may look like words of an instruction."""
-    return _EARLY.fullmatch(text) is not None
-
-
-def explain_outside(text: str) -> tuple[str, ...]:
-    """Return why Lanescope does not cover what a text names; () for any other text."""
-    text = text.strip() if len(text) <= LONGEST else ""
-    why = next((why for pattern, why in _OUTSIDE if pattern.fullmatch(text)), None)
-    why = why or next((each for pattern, each in _OF_COMPILERS.items() if pattern.search(text)), why)
-    return () if why is None else (*filter(None, [why]), OUTSIDE)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from lanescope.app.kit.fact import copy_fact
-from lanescope.app.read import known_names, page_meanings, question_readings
+from lanescope.app.read import outside_names, page_meanings, question_readings
 from lanescope.app.read.facts import Reading
 from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.names import forms
@@ -70,7 +70,7 @@ def read_opcodes(text: str) -> Reading | None:
         meaning = page_meanings.build_page_meaning(", ".join(use.opcode for use in uses), f"/guide/{page}", notices)
         return copy_fact(Reading, meaning, also=())
     return question_readings.build_unknown(
-        text, "Not covered", [*notices, known_names.OUTSIDE], page_meanings.find_sharing(text)
+        text, "Not covered", [*notices, outside_names.OUTSIDE], page_meanings.find_sharing(text)
     )
 
 
@@ -86,7 +86,7 @@ def read_lone_word(text: str) -> Reading | None:
         reason = f"{line['opcode']} {_NEITHER.format('SASS')}"
     else:
         return None
-    return question_readings.build_unknown(text, "Not covered", [reason, known_names.OUTSIDE])
+    return question_readings.build_unknown(text, "Not covered", [reason, outside_names.OUTSIDE])
 
 
 def refuse_opcode(text: str) -> Reading | None:

@@ -39,6 +39,7 @@ _REGISTER = re.compile(  # `R2` alone is an operand of SASS
 _REGISTER_NAME = r"%[a-z]{1,2}\d{1,4}|U?(?:R\d{1,3}|RZ|P[0-7T])(?:\.[a-z]\w*)?"  # of PTX and SASS
 _REGISTERS = re.compile(rf"\s*[{{\[(]*\s*(?:{_REGISTER_NAME})(?:\s*[,:\s+]\s*(?:{_REGISTER_NAME}))*\s*[}}\])]*\s*;?\s*")
 _MOST_REGISTERS = 4
+_LETTER = re.compile(r"\s*[A-Da-d]\s*")
 _ARGUMENTS = re.compile(r"<[^<>]*>|;\s*$|\bT\d+::")  # T1::Params of a demangled name
 _STORED = re.compile(r"(?<![\w.])(?:\w+\.)?x\[\w*\]")  # of a fragment of wmma
 _OF_TILE = re.compile(r"(?:of )?(?:an? )?(?:[\w ]{0,20})?tile(?: of)?(?: \d+ ?[x×] ?\d+(?: ?[x×] ?\d+)?)?[?. ]*", re.I)
@@ -58,7 +59,10 @@ def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[
 
 
 def refuse_registers(text: str) -> Reading | None:
-    """Refuse a text that is nothing but registers; None for any other text."""
+    """Refuse a text that is nothing but registers, or the letter of an operand; None for any other text."""
+    if _LETTER.fullmatch(text):
+        notice = f"{text.strip()} is an operand: ask for {text.strip().upper()}[5][1] of mma.m16n8k16 bf16."
+        return build_unknown(text, "Of which instruction?", [notice])
     if _REGISTERS.fullmatch(text) is None:
         return None
     names = list(dict.fromkeys(re.findall(_REGISTER_NAME, text)))

@@ -20,12 +20,12 @@ from lanescope.app.read import (
     elsewhere,
     expressions,
     gemm_shapes,
-    known_names,
     meaning_links,
     message_readings,
     name_readings,
     named_forms,
     opcode_readings,
+    outside_names,
     page_meanings,
     printed_names,
     question_readings,
@@ -202,7 +202,7 @@ def _read_beside_matrices(text: str) -> Reading | None:
     """Read a text that names something else of CUDA: other instructions, an address, what Lanescope does not cover."""
     if (reading := opcode_readings.read_opcodes(text)) is not None:
         return reading
-    if outside := known_names.explain_outside(text):
+    if outside := outside_names.explain_outside(text):
         return _read_outside(text, outside)
     addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
     return _explain_unknown(text, (), addresses, ()) if addresses else None
@@ -230,7 +230,7 @@ def _read_plain_words(text: str) -> Reading | None:
         return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
-    if known_names.is_of_compiler(text) and (outside := known_names.explain_outside(text)):
+    if outside_names.is_known_early(text) and (outside := outside_names.explain_outside(text)):
         return _read_outside(text, outside)
     if (tiles := tile_words.read_tiles(text)) is not None:
         return tiles

@@ -112,7 +112,7 @@ def find_named(text: str) -> FormMatches | None:
     if (
         len(text) > forms.LONGEST
         or _CODE.search(forms.ALTERNATIVES.sub("", text).strip())
-        or not text.strip()
+        or not re.search(r"[A-Za-z]|\d\d", text)
         or ("." in text and find_spelled(text))
     ):
         return None

@@ -210,10 +210,12 @@ FUNCTIONS = {  # of CUDA C++ and CUTLASS 4.7 → the opcode in them
     "warpgroup_reg_dealloc": "setmaxnreg.dec",
     "launch_dependent_grids": "griddepcontrol.launch_dependents",
     "wait_on_dependent_grids": "griddepcontrol.wait",
+    "__syncthreads": "bar",
     "__syncwarp": "bar.warp.sync",
     "__shfl_sync": "shfl.sync",
     "__shfl_xor_sync": "shfl.sync",
     "__byte_perm": "prmt",
+    "__cvta_generic_to_shared": "cvta",
 }
 SASS_USES = (  # mnemonics that several opcodes of PTX are compiled to
     OpcodeUse("DEPBAR", "waits for scoreboards; cp.async.wait_group and cp.async.bulk.wait_group become it."),
