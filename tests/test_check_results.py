@@ -211,7 +211,7 @@ def test_a_mistake_of_wmma_stands_at_its_line(old: str, new: str, code: str, lin
 
 
 def test_results_in_another_order_are_right() -> None:
-    """C as panels of 16 columns; and the registers of each thread one after the other, which other code reads."""
+    """C as panels of 16 columns or rows; a ring of 16 rows; the registers of each thread one after the other."""
     panels = plant(
         ("&C[(size_t)r * N + c]", "&C[(size_t)(c / 16 * M + r) * 16 + c % 16]"),
         ("&C[(size_t)(r + 8) * N + c]", "&C[(size_t)(c / 16 * M + r + 8) * 16 + c % 16]"),
@@ -228,6 +228,9 @@ def test_results_in_another_order_are_right() -> None:
         text=MMA,
     )
     assert not any(find_result_mistakes(text, {}, ()) for text in (panels, dump, blocks))
+    for row in ("C[(r / 16 * N + c) * 16 + r % 16]", "C[r % 16 * N + c]"):
+        epilogue = EPILOGUE.replace("C[r * N + c]", row).replace("C[(r + 8) * N + c]", row.replace("r ", "(r + 8) "))
+        assert not find_result_mistakes(plant((EPILOGUE, epilogue)), {}, ())
 
 
 def test_even_and_odd_columns_may_be_stored_apart() -> None:

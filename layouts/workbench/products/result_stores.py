@@ -95,11 +95,6 @@ class _Points:
         ordered = self._rises(self.row, self.column) and self._rises(self.column, self.row)
         return apart and ordered and self.is_linear(blocks)
 
-    def is_in_panels(self) -> bool:
-        """Return whether open sizes part the tiles, and no lines of one: C[(c / 16 * M + r) * 16]."""
-        sizes = self.address[:, 1:]
-        return bool(np.any(sizes != sizes[:1])) and not np.any(_center(sizes, self.tile))
-
     def is_deinterleaved(self) -> bool:
         """Return whether even and odd columns lie apart, such as real and imaginary parts, each kind without gaps."""
         parity = _number_groups(self.tile, self.column % 2)
@@ -144,7 +139,7 @@ def _choose_points(run: KernelRunner, points: _Points | None, origins: _Points |
     """
     if points is None or points.is_right():
         swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
-        return None if swizzled or (points is not None and points.is_in_panels()) else origins
+        return None if swizzled else origins
     if points.is_rearranged() or (_IMAGE.search(run.text) and not points.is_shared()):  # rows are pixels of a tile
         return None
     if origins is not None:  # rows of A or columns of B may be permuted as those of D are
