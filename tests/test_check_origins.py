@@ -307,6 +307,31 @@ def test_a_sum_that_is_overwritten_leaves_slices_of_k() -> None:
     assert code == "k_slices_left" and line.startswith("multiply<1>")
 
 
+def test_maps_may_be_members_of_a_struct() -> None:
+    """Each copy has the map of its member, and a kernel without a map of its own in its head is judged, too."""
+    text = plant(
+        (
+            "const __grid_constant__ CUtensorMap ta,\n    const __grid_constant__ CUtensorMap tb,",
+            "const __grid_constant__ Maps maps,",
+        ),
+        (
+            "__global__ void __launch_bounds__(128) gemm(",
+            "struct Maps { CUtensorMap a, b; };\n__global__ void __launch_bounds__(128) gemm(",
+        ),
+        ("&ta,", "&maps.a,"),
+        ("&tb,", "&maps.b,"),
+        ("CUtensorMap map_a, map_b;", "Maps maps;"),
+        ("&map_a,", "&maps.a,"),
+        ("&map_b,", "&maps.b,"),
+        ("(map_a, map_b, C", "(maps, C"),
+        text=KERNEL,
+    )
+    assert run_blocks(text).proved == {"gemm"}
+    assert run_blocks(plant((PLACE, "C[(r + 8 * h) * 4096 + c + e]"), text=text)).open
+    wrong = plant((LOAD_B, "t * BK, m * BN);"), text=text)
+    assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
+
+
 @pytest.mark.thorough
 def test_arrays_of_a_fixed_size_are_no_dynamic_shared_memory() -> None:
     """A launch of a kernel with only such arrays, `extern` or not, gives no bytes; a wrong column is still found."""

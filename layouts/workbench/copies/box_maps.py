@@ -46,8 +46,10 @@ class MapFinder:
         return known[0] if len(kinds) == 1 else None
 
     def _list_known(self, kernel: str, names: frozenset[str]) -> list[TensorMap]:
-        """List the maps that the launches of a kernel give it under one of these names."""
-        known = [of for own, of in self._aliases.get(kernel, ()) if own & names]
+        """List the maps that the launches of a kernel give it under most of these names: p and a are p.a, not p.b."""
+        aliases = self._aliases.get(kernel, ())
+        most = max((len(own & names) for own, _ in aliases), default=0)
+        known = [of for own, of in aliases if most and len(own & names) == most]
         named = None if known else find_named_map(names, self.text.maps)
         return known if named is None else [named]
 

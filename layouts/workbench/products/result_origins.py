@@ -79,7 +79,7 @@ from lanescope.workbench.products.unproved_results import (
 )
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
-from lanescope.workbench.text.function_texts import blank_text, list_reached_texts
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, list_reached_texts
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
@@ -254,7 +254,15 @@ def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenP
     """Return the kernels with tensor maps whose D may be wrong. reasons: by name."""
     open_ = [one for one in source.functions if one.kernel and reasons.get(one.name)]
     points = [(one, make_open_point(one, source.blank, reasons[one.name])) for one in open_]
-    return tuple(point for one, point in points if "CUtensorMap" in source.blank[point.span[0] : one.body[0]])
+    return tuple(point for one, point in points if _has_maps(source, one, source.blank[point.span[0] : one.body[0]]))
+
+
+def _has_maps(source: KernelText, kernel: FunctionText, head: str) -> bool:
+    """Return whether a kernel has parameters that are tensor maps, or multiplies what it copies by those in structs."""
+    if "CUtensorMap" in head:
+        return True
+    reached = list(list_reached_texts(source.code.text, source.functions, kernel))
+    return all(any(map(form.search, reached)) for form in (_FORM, _COPY))
 
 
 def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[OriginFinder]], at: Span) -> int | None:
