@@ -146,10 +146,10 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
     common = keep_common([report.findings for report in judged])
     names = "proved", "described", "doubted"
-    sets = {name: frozenset.intersection(*(getattr(report, name) for report in reports)) for name in names}
+    sets = (frozenset.intersection(*(getattr(report, name) for report in reports)) for name in names)
     suspects = reports[0].suspects if len(reports) == 1 else []
     verified = min(report.verified for report in reports)
-    return FragmentReport(common, verified, _list_gaps(reports, kernels), **sets, suspects=suspects)
+    return FragmentReport(common, verified, _list_gaps(reports, kernels), *sets, suspects=suspects)
 
 
 def _list_gaps(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> list[CheckedKernel]:

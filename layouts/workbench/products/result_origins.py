@@ -91,6 +91,7 @@ TITLES = {
 DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
+_LATE = "the time limit was reached before enough of its blocks were run"
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
 # origins, places, coordinates inside D, their store, and the threads that execute it
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove, Ints]
@@ -117,16 +118,16 @@ def check_origins(
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
-    report = None
+    report, reason = None, LOST
     try:
         with end_when(is_late):
             for size in (DEPTH, DEEP):
                 report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
                 if report is None or not any(_UNREPLAYED in point.message for point in report.open):
                     break
-    except (LayoutError, OverdueError):
-        pass
-    return report or OriginReport(open=_open_kernels(source, {one.name: LOST for one in source.functions}))
+    except (LayoutError, OverdueError) as error:
+        reason = _LATE if isinstance(error, OverdueError) else LOST
+    return report or OriginReport(open=_open_kernels(source, {one.name: reason for one in source.functions}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     yield from (product.start for one in sums for product in one.products if product.start)
     yield from _list_open_places(finders, sums, tiles)
     yield from (found[0] for found in map(_find_changed, finders) if found is not None)
-    yield _find_other_factor(finders)
     yield _find_short_sum(sums, tiles, grid)
+    yield _find_other_factor(finders)
     yield _find_other_matrix(sums)
     if any(finder.trace.sums.scaled for finder in finders):
         yield "the scale factors that tcgen05.cp copies are not followed"

@@ -76,8 +76,8 @@ class FunctionLowering(ExpressionLowering):
         if named is None:
             return (("", None),), None, node
         if returns is not None and self.get_text(returns) == "operator":
-            path = self._lower_path(named)
-            return ((f"operator {path[-1][0]}", None),), tree.Type(path, span=self.get_span(named)), node
+            target = self._lower_path(named)
+            return ((f"operator {target[-1][0]}", None),), tree.Type(target, span=self.get_span(named)), node
         return (
             self._lower_path(named),
             self._lower_conversion_type(named) if named.type == "operator_cast" else None,
