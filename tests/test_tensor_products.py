@@ -192,6 +192,40 @@ SCALES = [  # what stands there, what is planted, the line
 ]
 
 
+ID = "1u << 7 | 1u << 10 | BN / 8 << 17 | 1u << 27"
+BY_BYTE = (  # kind::mxf8f6f4: four products take the bytes of one word, by the id in the instruction descriptor
+    PACKED.replace("BK = 256", "BK = 128")
+    .replace("(128 + BN) * BK / 2 + 2 * BK * 8", "(128 + BN) * BK + 1024")
+    .replace("128 * BK / 2", "128 * BK")
+    .replace("BN * BK / 2", "BN * BK")
+    .replace("BK * 8", "512")
+    .replace(ID, "1u << 23 | BN / 8 << 17 | 1u << 27 | id << 29 | id << 4")
+    .replace("int on, ", "uint32_t id, int on, ")
+    .replace("kind::mxf4nvf4.block_scale.block16", "kind::mxf8f6f4.block_scale")
+    .replace("BK / 64; ++k) {", "1; ++k) {")
+    .replace("BK / 64; ++k) mult", "BK / 32; ++k) mult")
+    .replace("t > 0 || k > 0, d + BN + 4 * k, d + BN + 32 + 4 * k", "k, t > 0 || k > 0, d + BN, d + BN + 32")
+    .replace("(K / 64) + t * (BK / 64)", "(K / 128) + t")
+    .replace("{k / 2}", "{k}")
+    .replace("16U4_ALIGN8B", "UINT8")
+)
+BY_BYTE_MISTAKES = [  # what stands there, what is planted, the line
+    ("| id << 4", "", ':: "r"(d), "l"(a)'),
+    ("id << 29 | id << 4", "0", ':: "r"(d), "l"(a)'),
+    ("copy(d + BN + 32 + 4 * k, sSFB", "copy(d + BN + 32 + 4 * k, sSFA", "copy(d + BN + 32"),
+    ("8ull << 32", "4ull << 32", "const uint64_t of"),
+    ("SFB + (col / 128 * (K / 128)", "SFB + (col / 128 * (K / 256)", "bring(sSFB"),
+]
+
+
+@for_each(("old", "new", "line"), BY_BYTE_MISTAKES, sample=2)
+def test_the_id_of_scale_factors_follows_k(old: str, new: str, line: str) -> None:
+    assert run_blocks(BY_BYTE) == OriginReport()
+    text = plant((old, new), text=BY_BYTE)
+    ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
+    assert code == "scale_factors_wrong" and at.startswith(line), at
+
+
 @for_each(("old", "new", "line"), SCALES, sample=4)
 def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str, line: str) -> None:
     text = plant((old, new), text=PACKED)

@@ -14,8 +14,10 @@ import numpy as np
 
 from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_ROWS, compute_factor_offset
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.memory.tile_records import TileProduct
+from lanescope.workbench.products.origin_places import find_coordinate_site
 from lanescope.workbench.products.product_origins import SumOrigin
 from lanescope.workbench.products.scale_memory import LANES, LINE, TakenFactors
 from lanescope.workbench.results import Span
@@ -143,7 +145,8 @@ def _compare(uses: Sequence[_Use]) -> tuple[Pitfall | None, str]:
     if same and len({int(use.rows[0]) for use in uses}) > 1:
         return None, _NOT_OWN  # such as factors that are all 1
     rows, blocks = (part.tolist() for part in np.divmod(elements[list(shared)], _ROW))
-    meant, reason = _may_be_meant(uses, rows[0] == rows[1], blocks[0] == blocks[1])
+    apart = number[shared[0]] != number[shared[1]]  # in one product, rows never share factors
+    meant, reason = _may_be_meant(uses, rows[0] == rows[1], blocks[0] == blocks[1]) if apart else (False, "")
     return None if meant else _describe(uses, [int(number[n]) for n in shared], "the same scale factors"), reason
 
 
@@ -220,22 +223,43 @@ def _describe(uses: Sequence[_Use], pair: Sequence[int], what: str) -> Pitfall:
 
 
 def _find_site(uses: Sequence[_Use], wrong: _Use) -> Span:
-    """Return what moves wrong factors: the source of a copy to shared memory, that of tcgen05.cp, or the address that
-    the product is given.
+    """Return what moves wrong factors: the source of a copy to shared memory, that of tcgen05.cp, or the address or the
+    id that the product is given.
     """
-    finder, copy = wrong.total.finder, wrong.taken.copy
+    copy, mine = wrong.taken.copy, wrong.product.scales[wrong.name]
     turn = _list_turn([use for use in uses if use.total is wrong.total], wrong)
-    owner = int(finder.owner[wrong.place])
-    mine = wrong.product.scales[wrong.name]
     if copy is None:
         return mine.site
+    if mine.byte != wrong.blocks[0] % ATOM_FACTORS:
+        return mine.id_site
     if not all(use.is_standard for use in turn):
         return mine.site if (mine.column - copy.column) % max(len(wrong.rows) // LANES, 1) else copy.sites["source"]
-    line = LINE - int(finder.owner[turn[0].place])
-    if owner <= LINE and _is_in_order(turn) and not _is_of_other(wrong, line):
-        return finder.scales.lines[line][0].site
+    if _is_in_order(turn) and not _is_of_other(wrong) and _uses_all_places(uses, wrong):
+        return _find_load_site(turn[0])
     columns = [use.product.scales[use.name].column for use in turn]
-    return copy.call if all(one < other for one, other in pairwise(columns)) else mine.site
+    words = len({int(use.blocks[0]) // ATOM_FACTORS for use in turn})
+    return copy.call if columns == sorted(columns) and len(set(columns)) == words else mine.site
+
+
+def _find_load_site(use: _Use) -> Span:
+    """Return what says from where the bytes came that are in shared memory where a factor was."""
+    finder = use.total.finder
+    owner = int(finder.owner[use.place])
+    if owner <= LINE:
+        return finder.scales.lines[LINE - owner][0].site
+    box = finder.boxes[owner]
+    return find_coordinate_site(box, len(box.move.at) - 1)
+
+
+def _uses_all_places(uses: Sequence[_Use], wrong: _Use) -> bool:
+    """Return whether products take factors from all places that the copies of these fill, such as all stages."""
+    finder = wrong.total.finder
+    site = _find_load_site(wrong)
+    filled = {int(move.place[lane]) for move, lane in finder.scales.lines if move.site == site}
+    filled |= {box.base for box in finder.boxes if site in box.move.sites}
+    starts = sorted(filled)
+    mine = [use.place for use in uses if use.total.finder is finder]
+    return all(any(start <= place < after for place in mine) for start, after in pairwise([*starts, SHARED_BYTES]))
 
 
 def _is_in_order(turn: Sequence[_Use]) -> bool:
@@ -254,11 +278,11 @@ def _is_in_order(turn: Sequence[_Use]) -> bool:
     return False
 
 
-def _is_of_other(wrong: _Use, line: int) -> bool:
-    """Return whether the other operand of the product takes factors of a copy of bytes, too."""
+def _is_of_other(wrong: _Use) -> bool:
+    """Return whether the other operand of the product takes factors of the same copy to shared memory, too."""
     finder, other = wrong.total.finder, "ba"["ab".index(wrong.name)]
     taken = finder.scales.taken.get((wrong.product.event, other))
-    return taken is not None and LINE - int(finder.owner[int(taken.places[0, 0])]) == line
+    return taken is not None and finder.owner[taken.places[0, 0]] == finder.owner[wrong.place]
 
 
 def _list_turn(uses: Sequence[_Use], wrong: _Use) -> list[_Use]:

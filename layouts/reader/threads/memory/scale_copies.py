@@ -64,6 +64,7 @@ def list_scale_uses(event: TensorEvent) -> Mapping[str, ScaleUse]:
             word.get_code(f"sf{name}_id"),
             count,
             event.sites[f"scale_{name}"],
+            event.sites["idesc"],
         )
         for name in "ab"
     }

@@ -67,13 +67,14 @@ class ScaleCopy:
 @dataclass(frozen=True, slots=True)
 class ScaleUse:
     """The scale factors of an operand of a product. column: their first one; byte: the first of each word, count: the
-    factors of a row; site: where the address is given.
+    factors of a row; site, id_site: where the address and the instruction descriptor are given.
     """
 
     column: int
     byte: int
     count: int
     site: Span
+    id_site: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
