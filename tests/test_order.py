@@ -36,6 +36,12 @@ def test_a_planted_mistake_stands_at_its_line(text: str, old: str, new: str, cod
     assert all(at.startswith(line) for _, at in found)
 
 
+def test_a_missing_fence_is_reported_for_the_first_of_its_buffers() -> None:
+    """Whatever the order of a set is in this process."""
+    (finding,) = check_text(plant(('asm volatile("fence.proxy.async', '// asm volatile("'), text=STORES)).findings
+    assert finding.message.startswith("Threads store to sA, ")
+
+
 @for_each(
     ("waits", "code", "line"),
     [

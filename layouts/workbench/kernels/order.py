@@ -268,7 +268,7 @@ class _KernelOrder:
         for reader in events:
             if reader.kind not in PRODUCTS and not is_bulk_store(reader):
                 continue
-            for name in list_buffers(reader) - copied - reported:
+            for name in sorted(list_buffers(reader) - copied - reported):
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in list_buffers(e)]
                 if not stores:
                     continue
