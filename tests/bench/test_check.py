@@ -17,6 +17,7 @@ from lanescope.reader.code.evaluation import evaluate_text
 
 pytestmark = pytest.mark.bench
 EXAMPLES = Path(__file__).parents[2] / "examples"
+KERNELS = Path(__file__).parents[1] / "kernels"
 LINES = 10_000
 ORDINARY = """
 template <typename T> struct Buffer{n} {{
@@ -52,6 +53,11 @@ def list_kernels() -> list[checking.CheckJob]:
     return checking.join_sources(sorted(EXAMPLES.glob("*.cu")), HeaderFinder(), {}, 600.0).jobs
 
 
+def list_thread_kernels() -> list[checking.CheckJob]:
+    """Return the kernels whose threads are run with several sizes: their tiles are filled by threads, or D is judged."""
+    return checking.join_sources(sorted(KERNELS.glob("*.cu")), HeaderFinder(), {}, 600.0).jobs
+
+
 def measure_rate(jobs: list[checking.CheckJob]) -> float:
     """Return the lines a second of processor time that are checked, with their includes."""
     evaluate_text.cache_clear()
@@ -66,9 +72,9 @@ def measure_rate(jobs: list[checking.CheckJob]) -> float:
 def test_check(benchmark: Any) -> None:
     numbers = count(1)
     measure_rate([list_ordinary(numbers)])
-    rates = benchmark.pedantic(lambda: (measure_rate([list_ordinary(numbers)]), measure_rate(list_kernels())), rounds=1)
-    ordinary, kernels = rates
+    kinds = [list_ordinary(numbers)], list_kernels(), list_thread_kernels()
+    ordinary, kernels, threads = benchmark.pedantic(lambda: tuple(map(measure_rate, kinds)), rounds=1)
     print(
         f"\nordinary code {ordinary:,.0f} lines a second, kernels with descriptors {kernels:,.0f}:"
-        f" {ordinary / kernels:.0f} times as slow"
+        f" {ordinary / kernels:.0f} times as slow; kernels whose threads are run {threads:,.0f}"
     )
