@@ -54,7 +54,7 @@ def list_kernels() -> list[checking.CheckJob]:
 
 
 def list_thread_kernels() -> list[checking.CheckJob]:
-    """Return the kernels whose threads are run with several sizes: their tiles are filled by threads, or D is judged."""
+    """Return kernels whose threads are run with several sizes of matrices."""
     return checking.join_sources(sorted(KERNELS.glob("*.cu")), HeaderFinder(), {}, 600.0).jobs
 
 
