@@ -7,8 +7,10 @@ Arrays have at most 48 KB, for a target with `a` as many bytes as a block may ha
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from lanescope.cxx.expression import evaluate_constant
@@ -35,6 +37,8 @@ _ARRAY = re.compile(
     r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
     r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
 )
+_WORD = re.compile(r"\w+")
+_LAUNCH = re.compile(r"\s*(?:<[^;{}]*>\s*)?<<<")  # after a kernel's name
 _RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedMemorySize|hipFuncSetAttribute")
 _NO_VARIABLES = frozenset("nullptr NULL true false sizeof static_cast reinterpret_cast const_cast".split())
 _DEEP = 8
@@ -210,14 +214,30 @@ def _passes_undeclared(blank: str, launch: Span) -> bool:
         return False
     passed = blank[at : find_closing(blank, at)]
     names = set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", passed)) - _NO_VARIABLES
-    return any(len(re.findall(rf"\b{name}\b", passed)) == len(re.findall(rf"\b{name}\b", blank)) for name in names)
+    inside, everywhere = Counter(_WORD.findall(passed)), _index_words(blank)
+    return any(inside[name] == len(everywhere[name]) for name in names)
+
+
+@lru_cache(maxsize=2)
+def _index_words(blank: str) -> Mapping[str, list[int]]:
+    """Return the places of each word of a text, which is asked for every launch."""
+    places = defaultdict[str, list[int]](list)
+    for word in _WORD.finditer(blank):
+        places[word[0]].append(word.start())
+    return places
 
 
 def _is_only_launched(blank: str, name: str) -> bool:
     """Return whether a text names a kernel only where it declares or launches it."""
-    form = re.compile(rf"\b{name}\b(?!\s*(?:<[^;{{}}]*>\s*)?<<<)")
-    others = (blank[: match.start()].rstrip() for match in form.finditer(blank))
-    return all(before.endswith(("void", ")")) and not before.endswith("*)") for before in others)
+    others = (at for at in _index_words(blank)[name] if not _LAUNCH.match(blank, at + len(name)))
+    return all(_is_declared(blank, at) for at in others)
+
+
+def _is_declared(blank: str, at: int) -> bool:
+    """Return whether a name follows void, or the parenthesis of an attribute."""
+    while at and blank[at - 1].isspace():
+        at -= 1
+    return blank.endswith(("void", ")"), 0, at) and not blank.endswith("*)", 0, at)
 
 
 def _find_raised(blank: str, kernels: set[str]) -> set[str]:

@@ -30,6 +30,7 @@ _ASM = re.compile(r"\b(?:asm|__asm__)\b")
 _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # after the name of a function used as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
 _TAKEN = r"\s{0,8}<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}[;:,)]"
+_AFTER_USED = re.compile(f"{_CALLED}|{_TAKEN}")
 # before the name of a function that is not a template: kernel = &gemm; or cudaLaunchKernelEx(&config, gemm, a, b)
 _LAUNCHES = r"(?:=|cudaLaunch\w{1,40}\([^;{}]{0,200}?[(,)])\s{0,8}&?"
 _PASSED = r"[(,]\s{0,8}&?"  # before a kernel passed to a function that launches it: run(argc, argv, gemm)
@@ -160,7 +161,8 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
         for name in (words[id(f)] & with_clue) - {f.name} - called_names:
             body = texts[id(f)]
             before = f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES
-            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})|{before}\b{name}\s{{0,8}}[;,)]", body):
+            used = any(_AFTER_USED.match(body, found.end()) for found in re.finditer(rf"\b{name}", body))
+            if used or re.search(rf"{before}\b{name}\s{{0,8}}[;,)]", body):
                 called_names.add(name)
     return with_clue, called_names
 
