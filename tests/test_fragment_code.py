@@ -413,3 +413,8 @@ const uint32_t a3 = *reinterpret_cast<const uint32_t*>(high + k + threadID_in_gr
 @for_each("text", ["int a0 = lane / 4; int a1 = lane % 4;", "x[lane] = d1;", "a0 = s[lane]; a2 = s[lane + 32];"])
 def test_names_with_numbers_are_not_always_registers(text: str) -> None:
     assert spell_registers(text) == text
+
+
+def test_a_row_that_is_the_same_in_all_lanes_is_compared() -> None:
+    """A misspelled lane is a name that the text leaves open: no operand has such rows."""
+    assert "is the same in all threads" in get_open_reason("row = lain / 4; col = lane % 4 * 2")

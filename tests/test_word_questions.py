@@ -160,3 +160,7 @@ def test_a_kind_beside_a_word_makes_it_an_instruction_descriptor() -> None:
 )
 def test_a_word_that_contradicts_its_text_fails_the_command(text: str, status: int) -> None:
     assert run_lanescope("read", text).returncode == status
+
+
+def test_leading_zeros_of_a_labelled_word_are_decimal() -> None:
+    assert "0x00002774" in read("idesc 00010100").notices[0]  # 10100

@@ -98,10 +98,8 @@ def _find_addresses(instruction: Instruction, letter: str, major: str) -> Addres
 def find_addresses(rows: Values, cols: Values) -> tuple[AddressMap, ...]:
     """Return the loads whose row addresses a formula gives, those of the most lanes first."""
     found = [address_map for address_map in list_address_maps() if _matches_addresses(rows, cols, address_map)]
-    axes = [
-        np.broadcast_to(axis[:, : WARP.threads], (len(axis), min(WARP.threads, rows.shape[1]), 1))
-        for axis in (rows, cols)
-    ]
+    threads = min(WARP.threads, max(rows.shape[1], cols.shape[1]))
+    axes = [np.broadcast_to(axis[:, : WARP.threads], (len(axis), threads, 1)) for axis in (rows, cols)]
     named = [
         replace(address_map, others=any((axis[:, count:] != axis[:, :-count]).any() for axis in axes))
         for address_map in found

@@ -33,6 +33,7 @@ from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.words import format_calls, stated_fields
 from lanescope.reader.words.printed_columns import is_operand
+from lanescope.reader.words.word_spellings import parse_number
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F'_]{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _KIND = r"(?:tcgen05\.mma[\w.:]*?)?\.?kind::\w+"
@@ -68,9 +69,8 @@ _SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.na
 _ANY_SIZE = 128  # an M and an N that all kinds have
 _OPENED = re.compile(r"(?P<size>[MN]) \d+| 0x[0-9a-f]+(?=:)")  # in a title
 _OPERATOR = re.compile(r"<<|[|&^+*]")
-_DIGITS = 10  # characters of 32 bits in hexadecimal
+_DIGITS = _MOST_DECIMAL = 10  # characters of 32 bits in hexadecimal, digits in decimal
 _LEAST_DECIMAL = 6  # digits of a decimal word beside a label without a sign: not of 2 CTAs
-_MOST_DECIMAL = 10  # digits of 32 bits
 _MOST_OBJECTS = 4  # whose members a text assigns
 _MOST = 2000  # characters of code that spells one word
 
@@ -277,7 +277,7 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
         is_short = match["word"].isdecimal() and len(match["word"]) < _LEAST_DECIMAL
         if _FIELD.search(match["label"]) or _is_changed(text, match) or (is_short and not match["sign"]):
             continue
-        word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
+        word = parse_number(match["word"].replace("'", ""))
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
