@@ -145,11 +145,13 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     """Return the findings that hold for every choice of #if that was followed."""
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
     common = keep_common([report.findings for report in judged])
-    names = "proved", "described", "doubted"
-    sets = (frozenset.intersection(*(getattr(report, name) for report in reports)) for name in names)
+    proved = frozenset.intersection(*(report.proved for report in reports))
+    described, doubted = (
+        frozenset.intersection(*(getattr(report, name) for report in reports)) for name in ("described", "doubted")
+    )
     suspects = reports[0].suspects if len(reports) == 1 else []
     verified = min(report.verified for report in reports)
-    return FragmentReport(common, verified, _list_gaps(reports, kernels), *sets, suspects=suspects)
+    return FragmentReport(common, verified, _list_gaps(reports, kernels), proved, described, doubted, suspects)
 
 
 def _list_gaps(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> list[CheckedKernel]:
