@@ -16,7 +16,7 @@ from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, Barrie
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, check_whole, list_codes, locate_findings
-from tests.tensor_kernels import BY_TMA, GEMM
+from tests.tensor_kernels import BY_TMA, GEMM, TILES
 from tests.test_copied_bytes import RIGHT as RING
 from tests.transfer_kernels import plant
 
@@ -325,3 +325,14 @@ def test_copies_may_run_ahead_of_a_loop_that_ends_early(turns: str, stage: str, 
     text = plant(("wait(&full[t], 0)", f"wait(&full[{stage}], {'t' if stage == '0' else '0'})"), text=AHEAD)
     found = find_lines(f"constexpr int TURNS = {turns};\n{text}")
     assert [code for code, _ in found] == codes
+
+
+LARGE_TILES = TILES.replace("M / 16", "(M / 128) * (M / 256)")  # few of them, as in persistent kernels
+
+
+@for_each("count", ["2", "1"], sample=1)
+def test_an_accumulator_is_taken_several_times_in_turns(count: str) -> None:
+    """What the second turn of each accumulator waits for is seen with few blocks."""
+    assert find_lines(LARGE_TILES) == []
+    found = find_lines(plant(("init(&empty[i], 4)", f"init(&empty[i], {count})"), text=LARGE_TILES))
+    assert [code for code, _ in found] == ["mbarrier_count"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
@@ -65,8 +66,8 @@ TITLES = {
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times
 LARGE, PERSISTENT = (1536, 128), (768, 8)
 SMALL = 384, 128  # if the others take too long
-# a kernel may be right only if K fills its ring an even number of times
-_OTHERS = {LARGE: (1024, 128), PERSISTENT: (512, 4), SMALL: (512, 128)}
+# a kernel may be right only if K fills its ring an even number of times; two blocks take each accumulator repeatedly
+_OTHERS = {LARGE: [(1024, 128)], PERSISTENT: [(512, 4), (512, 2)], SMALL: [(512, 128)]}
 _ELEMENTS = (1, 4, 8)  # bytes that those of an open type may have, instead of 2
 _MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
 ListBytes = Callable[[str, frozenset[str]], frozenset[int]]
@@ -92,8 +93,9 @@ def find_protocol_mistakes(
                 return []
             found = _judge_runs(branches[0], list_bytes)
             if found:
-                other = (text, macros, recorded, BARRIERS, _OTHERS[size])
-                found = _keep_repeated(found, run_kernels(*other), list_bytes)
+                others = [(text, macros, recorded, BARRIERS, other) for other in _OTHERS[size]]
+                kept = ((other, _keep_repeated(found, run_kernels(*other), list_bytes)) for other in others)
+                other, found = next(filter(itemgetter(1), kept), (others[0], []))
                 depends = any(one.code == "expect_tx_bytes" for one in found)
                 for element in _ELEMENTS if depends else ():
                     if _may_have(branches[0], element, list_bytes):
