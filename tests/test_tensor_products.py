@@ -114,6 +114,11 @@ def test_warps_may_leave_their_lanes_to_the_hardware() -> None:
     assert run_blocks(plant(("(warp * 32 << 16) + c", "c"), text=BY_TMA)) == OriginReport()
 
 
+def test_lanes_may_be_counted_on_by_warps_after_the_first_four() -> None:
+    beyond = ("(warp * 32 << 16) + c", "((warp + 4) * 32 << 16) + c")
+    assert run_blocks(plant(beyond, text=BY_TMA)) == OriginReport()
+
+
 @for_each("result", ["std::tuple<int, int>", "Place"], sample=1)
 def test_a_function_may_return_the_place_of_a_tile(result: str) -> None:
     """By a braced list, of which a structured binding takes the parts."""

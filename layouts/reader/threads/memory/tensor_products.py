@@ -106,11 +106,10 @@ class TensorSums:
         address = _choose_quarters(event)
         lanes, columns = parse_access(event.opcode).pattern.evaluate()  # [thread of a warp, register]
         for n, output in enumerate(outputs):
-            lane = (address >> 16) + lanes[threads % 32, n]
-            lane = lane % LANES if self.paired else lane  # kernels count those of the second CTA on from the first's
+            lane = ((address >> 16) + lanes[threads % 32, n]) % LANES  # kernels count on: a second CTA, or warp 4
             mine = event.mask & (lane // 32 == threads // 32 % 4)
             column = (address & 0xFFFF) + columns[threads % 32, n]
-            code.put_value(output, self._read_column(lane % LANES, column, mine))
+            code.put_value(output, self._read_column(lane, column, mine))
 
     def _read_column(self, lane: Ints, column: Ints, mask: Mask) -> DataBytes:
         """Return a register of each thread: the element of D in a lane and a column of tensor memory."""
