@@ -144,6 +144,14 @@ def test_the_next_tile_of_two_buffers_is_another_one(change: tuple[str, str], mi
     assert [(one.code, text[slice(*one.span)]) for one in check_text(text).findings] == mistakes
 
 
+def test_a_tile_after_the_loop_is_read_from_a_stage_that_depends_on_k() -> None:
+    body = BUFFERED[BUFFERED.index("    for (int i = 0; i < 2; ++i) {") : BUFFERED.index("    __syncthreads();\n  }\n")]
+    last = body.replace("t & 1", "K / 32 - 1 & 1")
+    text = plant(("t < K / 32; ++t", "t < K / 32 - 1; ++t"), ("  wmma::store", f"{last}  wmma::store"), text=BUFFERED)
+    report = check_text(text)
+    assert not report.findings and [kernel.gap for kernel in report.kernels] == [""]
+
+
 @for_each(("pitch", "codes"), [("LDB", []), ("LDA", ["fragment_mismatch"])], sample=1)
 def test_fragments_of_a_loop_that_is_too_long_are_verified(
     pitch: str, codes: list[str], monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ from lanescope.reader.threads.memory.storage import (
     ReadBytes,
     is_zero,
     join_data,
+    make_open_data,
     spread_coefficient,
 )
 
@@ -125,7 +126,12 @@ def _move_pointer(pointer: Any, pitch: Any, at: tuple[Ints, Ints]) -> Pointer | 
 def _load_registers(
     run: KernelRunner, shape: FragmentShape, places: Sequence[Pointer | None], site: Span
 ) -> list[DataBytes] | None:
-    """Return the registers of a fragment of which each element is loaded; None if one is not known."""
+    """Return the registers of a fragment of which each element is loaded; None if one is not known.
+
+    Those of a place in shared memory that is not known, such as a stage that depends on K, are open.
+    """
+    if shape.use != "accumulator" and all(place is not None and _is_unplaced(place) for place in places):
+        return [make_open_data(run.threads, REGISTER_BYTES)] * shape.count
     elements = [_load_element(run, place, site) for place in places if place is not None]
     known = [data for data in elements if data is not None]
     size = shape.operand.container_bits // 8
@@ -136,14 +142,19 @@ def _load_registers(
     return [ReadBytes(part.record, part.thread, part.byte, (site,) * part.size) for part in cut]
 
 
+def _is_unplaced(place: Pointer) -> bool:
+    return place.space == "shared" and (place.offset is None or place.offset.const is None)
+
+
 def _load_element(run: KernelRunner, place: Pointer, site: Span) -> DataBytes | None:
     """Return one element of each thread."""
     size = place.type.size
     if place.space == "global":
         return run.load_global(place.array, place.offset, size, site)
-    if place.space != "shared" or place.offset is None or place.offset.const is None:
+    offset = place.offset.const if place.offset is not None else None
+    if place.space != "shared" or offset is None:
         return None
-    places = spread_coefficient(place.offset.const, run.threads)
+    places = spread_coefficient(offset, run.threads)
     if places.min() < 0 or places.max() + size > SHARED_BYTES:
         return None
     return run.shared.load_bytes(places, size, run.mask)
