@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from lanescope.cxx.integers import COMPARED, EXACT
 from lanescope.cxx.value_class import value_class
-from lanescope.reader.threads.language.quotients import (
-    Coefficient,
-    Monomial,
-    cancel_quotients,
-    divide_terms,
-    find_remainder,
-)
+from lanescope.reader.threads.language.quotients import Coefficient, Monomial, cancel_quotients, divide_terms
 
 MOST_TERMS = 24
 INT, UINT, LONG, ULONG = (32, True), (32, False), (64, True), (64, False)
@@ -251,29 +245,17 @@ def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, b
 
 
 _DIVISORS: dict[str, Callable[[int], int]] = {"/": int, ">>": lambda count: 1 << min(count, 64)}
-_MODULI: dict[str, Callable[[int], int]] = {"%": int, "&": lambda mask: 0 if mask & (mask + 1) else mask + 1}
 
 
 def _name_result(op: str, left: ThreadNumber, right: ThreadNumber, kind: tuple[int, bool]) -> Number:
-    """Return a name for the result of an operator on open uniform values; of others, a quotient by a known number, or
-    what remains.
-    """
+    """Return a name for the result of an operator on open uniform values; of others, a quotient by a known number."""
     if op == "/" and right.known == 1:
         return left
-    if right.known and right.known > 0 and not left.uniform:
-        return _divide_number(op, left, right.known, kind)
+    if op in _DIVISORS and right.known and right.known > 0 and not left.uniform:
+        terms = divide_terms(left.terms, _DIVISORS[op](right.known))
+        return ThreadNumber(terms, kind) if terms is not None else None
     key = f"{left.format_key()}{op}{right.format_key()}"
     return make_name(key, kind) if left.uniform and right.uniform and len(key) < 400 else None
-
-
-def _divide_number(op: str, left: ThreadNumber, by: int, kind: tuple[int, bool]) -> Number:
-    """Return the quotient or the remainder of an open number by a known one; None if it is not known."""
-    if op in _DIVISORS:
-        terms = divide_terms(left.terms, _DIVISORS[op](by))
-        return ThreadNumber(terms, kind) if terms is not None else None
-    modulus = _MODULI[op](by) if op in _MODULI else 0
-    rest = find_remainder(left.terms, modulus) if modulus else None
-    return make_number(rest, kind) if rest is not None else None
 
 
 def _shift_number(op: str, left: ThreadNumber, right: ThreadNumber) -> Number:

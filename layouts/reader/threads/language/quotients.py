@@ -42,23 +42,6 @@ def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomia
     return result if marked or not any(np.any(np.asarray(factor) < 0) for factor in result.values()) else None
 
 
-def find_remainder(terms: Mapping[Monomial, Coefficient], by: int) -> Coefficient | None:
-    """Return what remains of a thread's number in the grid after a division by a positive number.
-
-    Return None unless its open names are positive multiples of it, and for other numbers: the remainder of a row is
-    meant to be without the block's part, in rows of a ring and in panels.
-
-    >>> find_remainder({("blockIdx.x",): 8, (): np.arange(8)}, 4)
-    array([0, 1, 2, 3, 0, 1, 2, 3])
-    >>> find_remainder({("blockIdx.x",): 6, (): np.arange(6)}, 4)
-    >>> find_remainder({("blockIdx.y",): 8, (): np.arange(8) // 4}, 4)
-    """
-    known = np.asarray(terms.get((), 0))
-    multiples = not any(np.any((np.asarray(f) < 0) | (np.asarray(f) % by != 0)) for names, f in terms.items() if names)
-    counts = known.ndim == 1 and (known == np.arange(len(known)) % (known.max() + 1)).all()
-    return known % by if multiples and counts else None
-
-
 def _find_size(names: Monomial) -> int | None:
     """Return the position of the last name other than the index of a block; None if there are only such indices."""
     return next((n for n in reversed(range(len(names))) if not names[n].startswith(("blockIdx.", "gridDim."))), None)
