@@ -20,7 +20,7 @@ _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")
 _PARAMETERS = re.compile(r"\b(?:ClusterLaunchParams\s+\w+\s*=?|launch_kernel_on_cluster\s*\()\s*\{([^{}]*)\}")
 _BLOCK_MEMBER = re.compile(r"\.(?:blockDim|block_dims)\s*=\s*([^;]+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_LAUNCHED = re.compile(r"(\w+)\s*(?:<[^<>;(){}]*>\s*)?<<<")
+_LAUNCHED = re.compile(r"\b(\w++)\s*+(?:<[^<>;(){}]*>\s*)?<<<")
 _INVOKED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _BY_ADDRESS = re.compile(r"cudaLaunch(?:Cooperative)?Kernel\s*\(")
 _LEAST_ARGUMENTS = 4  # kernel, grid, block and the kernel's arguments
@@ -150,7 +150,7 @@ def find_unnamed_launch(text: str, kernels: Iterable[str]) -> KernelLaunch | Non
     """Return a launch with the grid that all launches of a text share, if all are through pointers, such as the members
     of a table. Its block is open: theirs may be another kernel's.
     """
-    launches = list(_LAUNCHED.finditer(text))
+    launches = list(_LAUNCHED.finditer(text)) if "<<<" in text else []
     grids = {_read_sizes(text, launch.end())[0] for launch in launches}
     if len(grids) != 1 or not {launch[1] for launch in launches}.isdisjoint(kernels):
         return None

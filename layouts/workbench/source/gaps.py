@@ -26,7 +26,8 @@ _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::(?!Layout
 _HOPPER = re.compile(
     r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::(?!Layout_)|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
 )
-_MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
+_OF_BLACKWELL = ("tcgen05.mma", "sm100_mma_", "umma::", "tc_gen5_mma", "utc")  # in lower case: all matches have one
+_OF_HOPPER = ("wgmma.mma_async", "SM90_", "MMA_", "GMMA", "warp_group_dot")
 TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"
 _LIBRARIES = {  # libraries that multiply without naming an instruction
     "wgmma": re.compile(r"\bwgmma\b|\bwarpgroup_(?:arrive|commit_batch|wait)\b"),
@@ -83,7 +84,8 @@ def _is_named_descriptor(piece: TextPiece) -> bool:
 def find_multiplier(text: str) -> str:
     """Return the instruction that a text's code multiplies with, tcgen05 or wgmma; "" for neither."""
     lower = text.lower()
-    if not any(word in lower for word in _MULTIPLIERS) or not (_BLACKWELL.search(text) or _HOPPER.search(text)):
+    blackwell = any(word in lower for word in _OF_BLACKWELL) and _BLACKWELL.search(text)
+    if not blackwell and not (any(word in text for word in _OF_HOPPER) and _HOPPER.search(text)):
         return ""
     code = strip_comments(text)
     return "wgmma" if _HOPPER.search(code) else TCGEN05 if _BLACKWELL.search(code) else ""
