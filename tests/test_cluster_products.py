@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.workbench import build_workbench
 from lanescope.workbench.products.result_origins import OriginReport
+from lanescope.workbench.source.tally import drop_proved, settle_reads
 from tests.cases import for_each
 from tests.checked import check_whole, locate_findings, run_blocks
 from tests.tensor_kernels import BY_TMA
@@ -81,6 +83,16 @@ def test_reads_of_boxes_that_are_assumed_to_form_a_tile_are_verified_by_d() -> N
     assert (report.unverified, [one.gap for one in report.checked]) == ((), ["", ""])
     other = "__global__ void other(uint64_t a, uint64_t b) { multiply(0, a, b, 1); }\n"  # of which nothing is known
     assert check_whole(MULTICAST + other).unverified
+
+
+def test_reads_that_d_verifies_are_not_counted_again() -> None:
+    """Also of operands without a verdict."""
+    bench = build_workbench(
+        'asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"'
+        ' : "+f"(d) : "l"(make(a)), "l"((uint64_t)(b & 0x3FFFF) >> 4));'
+    )
+    readers = {(one.instruction, one.name) for one in bench.operands}
+    assert settle_reads(3, (), True) == (3, ()) and drop_proved((), bench, readers) == ()
 
 
 @for_each("half", ["col + (rank ^ 1) * (BN / 2)", "col"], sample=1)

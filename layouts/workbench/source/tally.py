@@ -66,7 +66,7 @@ def drop_proved(
 ) -> tuple[UnverifiedReads, ...]:
     """Subtract the steps of operands that were verified otherwise. proved: (instruction, operand)."""
     rest = {reads.reason: reads.count for reads in unverified}
-    for operand in bench.operands:
+    for operand in bench.operands if unverified else ():
         if (operand.instruction, operand.name) in proved and operand.verdict == "unknown":
             unknown = sum(step.verdict == "unknown" for step in operand.steps)
             rest[describe_lack(operand)] -= unknown + operand.left
