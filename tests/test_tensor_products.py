@@ -238,6 +238,26 @@ def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str, line: 
     assert code == "scale_factors_wrong" and at.startswith(line), at
 
 
+WIDE = (
+    plant(  # N = 256: the scale factors of B are in two atoms
+        ("BN = 128", "BN = 256"),
+        ("col / 128 * (K / 128) + t) * 512, &full);", "col / 128 * (K / 128) + t) * 512, &full);\n      SECOND"),
+        ("sSFB + 512 * k);", "sSFB + 512 * k);\n        copy(d + BN + 36 + 4 * k, sSFB + 512);"),
+        text=BY_BYTE,
+    )
+    .replace("* BK + 1024", "* BK + 1536")
+    .replace("SECOND", "bring(sSFB + 512, SFB + ((col / 128 + 1) * (K / 128) + t) * 512, &full);")
+)
+
+
+@pytest.mark.thorough
+def test_columns_after_the_first_128_have_an_atom_of_their_own() -> None:
+    assert run_blocks(WIDE).mistakes == ()
+    text = plant(("36 + 4 * k, sSFB + 512)", "36 + 4 * k, sSFB)"), text=WIDE)
+    ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
+    assert code == "scale_factors_wrong" and at.startswith("copy(d + BN + 32")
+
+
 def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
     """Atoms of one block of K may follow each other, or those of 256 rows; factors of 1 need not be copied again."""
     assert run_blocks(PACKED) == OriginReport()

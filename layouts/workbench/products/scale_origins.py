@@ -214,6 +214,11 @@ def _describe(uses: Sequence[_Use], pair: Sequence[int], what: str) -> Pitfall:
     tiles = [
         f"{line} {one.rows[0]} to {one.rows[-1]} at K = {one.k} (block {one.total.block})" for one in (before, use)
     ]
+    if before is use and use.is_standard and use.taken.copy is not None:
+        message = (
+            f"Several {line} of {matrix} take {what} in one product: a tcgen05.cp brings the same {ATOM_ROWS} again."
+        )
+        return Pitfall("scale_factors_wrong", message, use.taken.copy.call)
     bytes_ = f"byte {use.offset}" if before.offset == use.offset else f"bytes {before.offset} and {use.offset}"
     message = (
         f"Products take {what} of {matrix} for {tiles[0]} and {tiles[1]}, from {bytes_} of"
