@@ -236,19 +236,20 @@ class SharedOrder:
         places = None if access.unsure else access.list_places(lanes)
         if places is None:
             return
-        writer, group = self.writer[places], self.group[places]
-        if contested := int(self.contested[places].max()):
+        writer, group = self.writer.take(places), self.group.take(places)
+        if contested := int(self.contested.take(places).max()):
             self._report("stored_twice", self.sites[contested - 1])
         known, copied = writer != _NOBODY, group != _PLAIN
         owner = np.where(known, writer, 0)
         if not self.lost:
-            pending = known & copied & (group >= self.done[owner])
+            pending = known & copied & (group >= self.done.take(owner))
             if pending.any():
                 lapped = int(self.lapped[places][pending].max())
                 if lapped:
                     self._report("refill_early", self.sites[lapped - 1], store=self.sites[lapped - 1])
                 self._report_pending(int(group[pending].min()), int(owner[pending][0]), site)
-        seen = np.where(copied, self.lost | (group < self.visible[owner]), self.stored[places] < self.barriers)
+        arrived = self.lost | (group < self.visible.take(owner))
+        seen = np.where(copied, arrived, self.stored.take(places) < self.barriers)
         other = known & (writer // 32 != lanes[:, None] // 32)
         if (other & ~seen).any():
             waited = self.waited if bool((other & ~seen & copied).any()) else None
@@ -269,11 +270,12 @@ class SharedOrder:
 
     def _note_readers(self, places: Ints, warp: Ints) -> None:
         """Record which warps have read bytes since the last barrier."""
-        fresh = (self.read[places] != self.barriers) | (self.reader[places] == _NOBODY)
-        old = np.where(fresh, warp, self.reader[places])
+        reader = self.reader.take(places)
+        fresh = (self.read.take(places) != self.barriers) | (reader == _NOBODY)
+        old = np.where(fresh, warp, reader)
         self.reader[places] = np.where(old == warp, warp, _SEVERAL)
         self.read[places] = self.barriers
-        several = self.reader[places] != warp  # bytes that several warps read in this call
+        several = self.reader.take(places) != warp  # bytes that several warps read in this call
         self.reader[places[several]] = _SEVERAL
 
     def _report_pending(self, group: int, thread: int, site: Span) -> None:
