@@ -17,7 +17,7 @@ from lanescope.reader.code.preprocessing.preprocessor import Preprocessor
 from lanescope.reader.code.preprocessing.supplied_values import select_names, select_values
 from lanescope.reader.code.preprocessing.variants import Variant, VariantChoice, list_leaves, make_variants
 from lanescope.reader.code.ptx import ptx_module, sass_module
-from lanescope.reader.code.running.entries import CLUE
+from lanescope.reader.code.running.entries import has_clue
 from lanescope.reader.code.running.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
 from lanescope.reader.code.running.statement_run import BUDGET, make_evaluator, run_statements
 from lanescope.reader.code.symbolic_integers import Span
@@ -112,7 +112,7 @@ def evaluate_text(
     is_ptx = ptx_module.is_ptx_module(text)
     if is_ptx or sass_module.is_sass_listing(text):
         return replace(_evaluate_assembly(text, is_ptx, macros), unread=cut)
-    if "<<" not in text and not CLUE.search(text):
+    if not has_clue(text):
         return None
     code = blank_printed(text)
     if is_python(text):

@@ -186,6 +186,12 @@ def _leaves_parts_unread(runner: KernelRunner) -> bool:
     return False
 
 
+def _has_products(text: str) -> bool:
+    """Return whether a text names a product of a warp, or ldmatrix."""
+    marked = any(mark in text for mark in _MARKS)
+    return marked and any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM))
+
+
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
     """List the kernels of a text with mma or ldmatrix, with the reason if their fragments are never followed."""
     if is_ptx_module(text):
@@ -193,8 +199,7 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
             multiplies = _MMA.search(text) or _WMMA.search(text) or _WGMMA.search(text)
             yield CheckedKernel("", found.span(), IN_PTX if multiplies else LOADS_ALONE)
         return
-    patterns = (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM) if any(mark in text for mark in _MARKS) else ()
-    if not any(pattern.search(text) for pattern in patterns):
+    if not _has_products(text):
         return
     blank = blank_text(text)
     functions = find_functions(blank)

@@ -36,6 +36,11 @@ _LAUNCHES = r"(?:=|cudaLaunch\w{1,40}\([^;{}]{0,200}?[(,)])\s{0,8}&?"
 _PASSED = r"[(,]\s{0,8}&?"  # before a kernel passed to a function that launches it: run(argc, argv, gemm)
 
 
+def has_clue(text: str) -> bool:
+    """Return whether a text may build a descriptor or a tensor map, or has an instruction."""
+    return "<<" in text or CLUE.search(text) is not None
+
+
 def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> tuple[list[Entry], list[Entry]]:
     """Return (uncalled functions, called functions) that have a clue or call a function with one.
 
@@ -160,11 +165,16 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
     for f, _, _ in functions:
         for name in (words[id(f)] & with_clue) - {f.name} - called_names:
             body = texts[id(f)]
-            before = f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES
-            used = any(_AFTER_USED.match(body, found.end()) for found in re.finditer(rf"\b{name}", body))
-            if used or re.search(rf"{before}\b{name}\s{{0,8}}[;,)]", body):
+            if _is_used(name, body, f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES):
                 called_names.add(name)
     return with_clue, called_names
+
+
+def _is_used(name: str, body: str, before: str) -> bool:
+    """Return whether a text calls a function, or takes it as a value. before: the pattern of what stands before it."""
+    if any(_AFTER_USED.match(body, found.end()) for found in re.finditer(rf"\b{name}", body)):
+        return True
+    return re.search(rf"{before}\b{name}\s{{0,8}}[;,)]", body) is not None
 
 
 def _read_function(function: tree.Function, text: str) -> str:
