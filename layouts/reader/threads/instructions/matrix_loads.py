@@ -72,7 +72,8 @@ def _place_register(threads: int, number: int, turned: bool) -> Ints:
     lane, (half, byte) = np.arange(threads)[:, None], np.divmod(np.arange(4), 2)
     group, position = lane % 32 // 4, 2 * (lane % 4) + half
     row, column = (position, group) if turned else (group, position)
-    return 16 * np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1) + 2 * column + byte
+    first: Ints = np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1)
+    return 16 * first + 2 * column + byte
 
 
 def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:
