@@ -115,9 +115,10 @@ def describe(kernel: str, sizes: str, *changes: tuple[str, str]) -> set[str]:
 
 
 def test_d_may_be_added_to_the_first_columns_of_a_wider_matrix() -> None:
-    wider = PLACE, PLACE.replace("N", "K")
-    assert not describe(KERNEL, "M = 1024, N = 2048, K = 4096", wider)
-    assert describe(KERNEL, "M = 1024, N = 4096, K = 2048", wider) == {"result_misplaced"}  # lines overlap
+    stored, added = PLACE.replace("N", "K") + " =", PLACE.replace("N", "K") + " +="
+    assert not describe(KERNEL, "M = 1024, N = 2048, K = 4096", (f"{PLACE} =", added))
+    assert describe(KERNEL, "M = 1024, N = 4096, K = 2048", (f"{PLACE} =", added)) == {"result_misplaced"}  # overlap
+    assert describe(KERNEL, "M = 1024, N = 2048, K = 4096", (f"{PLACE} =", stored)) == {"result_misplaced"}
 
 
 def test_a_part_of_k_may_be_meant() -> None:

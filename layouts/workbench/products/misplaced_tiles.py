@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -22,6 +23,7 @@ from lanescope.workbench.products.origin_places import (
 )
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
 from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text
 
 _LEAST = 64  # elements of a tile
 
@@ -148,7 +150,7 @@ def _judge_tiles(array: str, tiles: Sequence[StoredTile], text: str, given: Give
     if turned is None or len(shifted) < len(tiles):
         return (
             _find_exchanged(tiles)
-            or (_find_other_pitch(array, tiles, given) if given is not None else None)
+            or (_find_other_pitch(array, tiles, text, given) if given is not None else None)
             or _find_scattered(array, orders, text)
         )
     return None if _may_be_meant(shifted, text) else _describe(array, shifted, turned, text)
@@ -205,9 +207,10 @@ def _is_ring(shifted: Sequence[ShiftedTile]) -> bool:
     return bool((moved == 0).any() and (moved >= shifted[0].tile.size).any())
 
 
-def _find_other_pitch(array: str, tiles: Sequence[StoredTile], given: GivenSizes) -> Pitfall | None:
-    """Return the finding of an array whose lines are as far apart as those of another matrix are long, and overlap,
-    also with the numbers of the text: parts of D may be matrices of their own, and wider ones may have it as a part.
+def _find_other_pitch(array: str, tiles: Sequence[StoredTile], text: str, given: GivenSizes) -> Pitfall | None:
+    """Return the finding of an array whose lines are as far apart as those of another matrix are long, and overlap:
+    parts of D may be matrices of their own. D may be added to the first columns of a matrix that is wider with the
+    numbers of the text.
     """
     depth = tiles[0].sum.get_depth(0) or 0
     steps = {tile.find_steps() for tile in tiles}
@@ -219,13 +222,21 @@ def _find_other_pitch(array: str, tiles: Sequence[StoredTile], given: GivenSizes
     names = {depth: "K", tiles[0].size[1 - along]: "MN"[1 - along]}
     starts = {int(tile.put[0] - tile.made[0] @ np.array(found)) for tile in tiles}
     overlap = len(starts) == 1 and max(int(tile.made[:, along].max()) for tile in tiles) >= pitch
-    if pitch == right or pitch not in names or not overlap or not given.is_less(pitch, right):
+    is_wider = not given.is_less(pitch, right) and _is_added(array, tiles, text)
+    if pitch == right or pitch not in names or not overlap or is_wider:
         return None
     message = (
         f"{'Rows' if along else 'Columns'} of D are stored {names[pitch]} elements of {array} apart, and D has"
         f" {'MN'[along]} {'columns' if along else 'rows'}: {names[pitch]} is the size of another dimension."
     )
     return Pitfall("result_misplaced", message, tiles[0].site)
+
+
+def _is_added(array: str, tiles: Sequence[StoredTile], text: str) -> bool:
+    """Return whether D is added to elements of an array, or stored beside others that are read."""
+    element = rf"\b{re.escape(array)}\s*\[[^;]*\]"
+    added = re.search(rf"{element}\s*[-+*/]=|=(?!=)[^;]*{element}", blank_text(text))
+    return added is not None or any(store.adds for tile in tiles for store in tile.stores)
 
 
 def _is_of_group(shifted: ShiftedTile, text: str) -> bool:
