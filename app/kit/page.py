@@ -90,8 +90,8 @@ def render_template(request: Request, name: str, context: dict[str, Any], shared
 def _render_ignored(request: Request, page: str, takes: Iterable[str]) -> str:
     """Return the notices of the names in the query that a page does not use."""
     sent = request.query_params.multi_items() if request.method == "GET" else []
-    said = describe_ignored_names(page, sent, takes)
-    return "".join(f'    <p class="notice" role="status">{escape(one)}</p>\n' for one in said)
+    sentences = describe_ignored_names(page, sent, takes)
+    return "".join(f'    <p class="notice" role="status">{escape(one)}</p>\n' for one in sentences)
 
 
 def fill_shared(request: Request, text: str) -> str:

@@ -43,8 +43,8 @@ def describe_ignored_names(page: str, sent: Iterable[tuple[str, str]], takes: It
 
 
 def _word_ignored(name: str, controls: list[str], linked: set[str]) -> str:
-    said = f"This page has no option '{shorten_value(name, LONGEST_NAME)}' and ignores it."
+    sentence = f"This page has no option '{shorten_value(name, LONGEST_NAME)}' and ignores it."
     if near := find_nearest_word(name, [*controls, *sorted(linked)]):
-        return f"{said} Did you mean '{near}'?"
+        return f"{sentence} Did you mean '{near}'?"
     listed = ", ".join(controls[:MOST_LISTED]) + (", …" if len(controls) > MOST_LISTED else "")
-    return f"{said} It takes {listed}." if controls else f"{said} It takes no options."
+    return f"{sentence} It takes {listed}." if controls else f"{sentence} It takes no options."

@@ -88,15 +88,15 @@ def draw_meaning(kind: str, facts: Mapping[str, Any], palette: Palette | None = 
     """Draw which thread holds which element, if the text determines it and the tile is small; otherwise nothing.
     palette: None uses the page's colours.
     """
-    made = find_tiles(kind, facts)
+    found = find_tiles(kind, facts)
     drawn = (
         (
             tile.label,
             render_tile_svg(tile.rows, tile.cols, tile.size, tile.title, tile.ids, palette=palette, lanes=tile.lanes),
         )
-        for tile in made.tiles
+        for tile in found.tiles
     )
-    return MeaningPictures(tuple(drawn), made.note, made.shape)
+    return MeaningPictures(tuple(drawn), found.note, found.shape)
 
 
 def find_tiles(kind: str, facts: Mapping[str, Any]) -> MeaningTiles:

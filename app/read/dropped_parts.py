@@ -35,8 +35,8 @@ def list_dropped(text: str, reading: Reading) -> tuple[str, ...]:
     used = _join_meanings(reading)
     text = _ENCODED.sub(" ", text)
     numbers = _list_unused(text, used)
-    said = [f"Not read: {join_words(list(dict.fromkeys(numbers))[:_MOST])}."] if numbers else []
-    return (*said, *_explain_opcodes(text, used))
+    sentences = [f"Not read: {join_words(list(dict.fromkeys(numbers))[:_MOST])}."] if numbers else []
+    return (*sentences, *_explain_opcodes(text, used))
 
 
 def add_idescs(text: str, reading: Reading) -> Reading:

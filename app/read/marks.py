@@ -100,7 +100,7 @@ def mark_text(text: str, bench: Workbench, marks: TextMarks) -> list[TextLine]:
         end = at + len(line)
         for start, stop in _split_line(keys, cuts, at, end):
             n, name, is_wrong, is_suspect = keys[start]
-            made = TextRun(
+            text_run = TextRun(
                 text[start:stop],
                 n,
                 field=name,
@@ -110,7 +110,7 @@ def mark_text(text: str, bench: Workbench, marks: TextMarks) -> list[TextLine]:
                 before=applied.get((start, stop)),
             )
             runs += inserted.get(start, [])
-            runs += _tag_run(made, bench.pieces, n >= 0 and start <= tags[n] < stop)
+            runs += _tag_run(text_run, bench.pieces, n >= 0 and start <= tags[n] < stop)
         runs += inserted.get(end, [])
         lines.append(_make_line(tuple(runs), marks.find_first(at, end)))
         at = end + 1

@@ -55,13 +55,13 @@ def read_opcodes(text: str) -> Reading | None:
     uses = dict.fromkeys(_list_uses(pasted_text.clean_text(text[:LONGEST])))
     if not uses:
         return None
-    said = [f"{use.opcode} {use.does}" for use in uses]
+    sentences = [f"{use.opcode} {use.does}" for use in uses]
     statements = _STATEMENT.finditer(pasted_text.clean_text(text[:LONGEST]))
     wrong = filter(None, (explain_misspelling(one["opcode"]) or _explain_wrong(one) for one in statements))
     notices = (
         *dict.fromkeys(wrong),
-        *said[:_MOST],
-        *([f"{len(said) - _MOST} more are not explained."] if len(said) > _MOST else ()),
+        *sentences[:_MOST],
+        *([f"{len(sentences) - _MOST} more are not explained."] if len(sentences) > _MOST else ()),
     )
     if access := _find_shared_access(text):
         meaning = page_meanings.build_page_meaning(f"Bank conflicts of {access}", f"/banks?access={access}", notices)

@@ -116,33 +116,33 @@ def _rewrite_registers(text: str) -> str:
         return text
     line = lines[0]
     before, after = text[: line.start()], text[line.end() :]
-    around = before + after
-    is_place = bool(_LANE.search(around) or _ELEMENT.search(around))
-    if not is_place and re.search(r"[\n;\[/]", around.strip()):
+    context = before + after
+    is_place = bool(_LANE.search(context) or _ELEMENT.search(context))
+    if not is_place and re.search(r"[\n;\[/]", context.strip()):
         return text  # a listing
-    if is_place and not line["a"] and _A.search(around):
+    if is_place and not line["a"] and _A.search(context):
         raise LayoutError("bad_find", "This line of SASS reads A by gdesc: no register holds it.", "", "text")
     if span := _RANGE.search(before) or _RANGE.search(after):
-        raise _make_range_error(span, line, around)
-    asked = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
-    if not asked:
-        held = "" if line["a"] or _OPERAND.search(around) else "D of "  # A comes through a descriptor
+        raise _make_range_error(span, line, context)
+    registers = [*_REGISTER.finditer(before), *_REGISTER.finditer(after)]
+    if not registers:
+        held = "" if line["a"] or _OPERAND.search(context) else "D of "  # A comes through a descriptor
         return f"{before}{held}{line['opcode']}{after}" if is_place else text
-    if len(asked) > 1:
+    if len(registers) > 1:
         raise LayoutError("bad_text", "The question has several registers of SASS.", "Ask for one of them.", "text")
-    place = _name_register(int(asked[0][1]), line)
+    place = _name_register(int(registers[0][1]), line)
     return f"{_REGISTER.sub(place, before)}{line['opcode']}{_REGISTER.sub(place, after)}"
 
 
-def _make_range_error(span: re.Match[str], line: re.Match[str], around: str) -> LayoutError:
+def _make_range_error(span: re.Match[str], line: re.Match[str], context: str) -> LayoutError:
     """Return the error for registers from one to another: which of an operand they are, and how to ask for one. around:
     the question, which may name the lane.
     """
-    lane = re.search(r"\b(?:lane|thread) \d+\b", around)
+    lane = re.search(r"\b(?:lane|thread) \d+\b", context)
     first, last = (_name_register(int(number), line).partition(" of ") for number in span.groups())
-    said = f"{first[0]} to {last[0]} of {last[2]}" if first[2] == last[2] else f"{''.join(first)} to {''.join(last)}"
+    written = f"{first[0]} to {last[0]} of {last[2]}" if first[2] == last[2] else f"{''.join(first)} to {''.join(last)}"
     hint = f"Ask for one of them: R{span[1]} of {lane[0] if lane else 'lane 20'} of {line[0].strip()}."
-    return LayoutError("bad_find", f"{span[0]} of this line of SASS is {said} in every lane.", hint, "text")
+    return LayoutError("bad_find", f"{span[0]} of this line of SASS is {written} in every lane.", hint, "text")
 
 
 def _name_register(number: int, line: re.Match[str]) -> str:

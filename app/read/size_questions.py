@@ -47,15 +47,15 @@ def read_sizes(text: str) -> Reading | None:
 
 def _describe_products(name: str, products: Sequence[Instruction]) -> Iterator[str]:
     """Yield the sizes of a dimension, for each opcode where they differ."""
-    said = {
+    sentences = {
         opcode: _describe_sizes(name, [form for form in products if form.syntax.opcode == opcode])
         for opcode in dict.fromkeys(form.syntax.opcode for form in products)
     }
     letter = name.upper()
-    if len(set(said.values())) == 1:
-        yield f"{letter} is {next(iter(said.values()))}."
+    if len(set(sentences.values())) == 1:
+        yield f"{letter} is {next(iter(sentences.values()))}."
         return
-    yield from (f"{letter} of {opcode} is {sizes}." for opcode, sizes in said.items())
+    yield from (f"{letter} of {opcode} is {sizes}." for opcode, sizes in sentences.items())
 
 
 def _describe_sizes(name: str, products: Sequence[Instruction]) -> str:

@@ -145,10 +145,10 @@ def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]
     if any(not used.union({wish.get("d")}).intersection(names) for names in types):
         return None
     try:
-        made = bound.bind_fields(form, wish)
+        bound_form = bound.bind_fields(form, wish)
     except LayoutError:
         return None
-    return made if sizes.get("k", made.sizes.get("k")) == made.sizes.get("k") else None
+    return bound_form if sizes.get("k", bound_form.sizes.get("k")) == bound_form.sizes.get("k") else None
 
 
 def make_descriptor_query(instruction: Instruction) -> dict[str, str]:

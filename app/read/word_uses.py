@@ -57,10 +57,10 @@ def strip_question(text: str) -> str:
     >>> strip_question("what does 0x4000004000010100 mean for A of wgmma?")
     '0x4000004000010100 for A of wgmma'
     """
-    asked = _ASKED.match(text)
-    if asked is None or len(_NUMBERS.findall(text)) > 1:
+    question = _ASKED.match(text)
+    if question is None or len(_NUMBERS.findall(text)) > 1:
         return text
-    return _ARTICLE.sub(" ", _SAID.sub("", text[asked.end() :].rstrip("? "), count=1))
+    return _ARTICLE.sub(" ", _SAID.sub("", text[question.end() :].rstrip("? "), count=1))
 
 
 def read_half(text: str) -> Reading | None:

@@ -297,8 +297,8 @@ class _WorkbenchBuilder(TextContents):
 
     def _describe_unmoved(self, turns: list[verification.OperandTurn]) -> str:
         """Return why the address of a read does not move with the loop of its copies; "" if it does."""
-        said = (self.loads.describe_unmoved(turn.argument.address) for turn in turns if turn.argument.address)
-        return next(filter(None, said), "")
+        described = (self.loads.describe_unmoved(turn.argument.address) for turn in turns if turn.argument.address)
+        return next(filter(None, described), "")
 
     def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]

@@ -24,10 +24,10 @@ def find_broken_rules(attribute: str, params: Mapping[str, Any], has_instruction
     version = params.get("versionMajor", 0)
     shape, name = _get_sizes(params, "instrShape"), _INSTRUCTIONS.get(version, "") if isinstance(version, int) else ""
     if attribute == "nvidia_mma" and name and len(shape) == _LENGTHS[name] and not has_instruction:
-        said = "×".join(map(str, shape))
+        written = "×".join(map(str, shape))
         if name == "wgmma":
-            said = join_words([f"{letter} {size}" for letter, size in zip("MNK", [64, *shape[1:]], strict=True)])
-        yield f"instrShape = {shape}: no {name} has {said}."
+            written = join_words([f"{letter} {size}" for letter, size in zip("MNK", [64, *shape[1:]], strict=True)])
+        yield f"instrShape = {shape}: no {name} has {written}."
 
 
 def _get_sizes(params: Mapping[str, Any], key: str) -> list[int]:

@@ -101,7 +101,7 @@ def parse_module(text: str) -> TtgirModule | None:
     if not tensors:
         return None
     order = list(dict.fromkeys([*names, *tensors]))
-    made = tuple(
+    layouts = tuple(
         ModuleLayout(
             text_,
             tuple(names.get(text_, {})),
@@ -112,10 +112,10 @@ def parse_module(text: str) -> TtgirModule | None:
         if "<" in text_ and "shared_memory" not in text_ and len(text_) <= LONGEST_LAYOUT
     )
     return TtgirModule(
-        made[:MOST_LAYOUTS],
+        layouts[:MOST_LAYOUTS],
         tuple(LayoutConversion(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_MOVES],
         tuple(dict(_TRAIT.findall(text)).items()),
-        (max(0, len(made) - MOST_LAYOUTS), max(0, len(moves) - MOST_MOVES)),
+        (max(0, len(layouts) - MOST_LAYOUTS), max(0, len(moves) - MOST_MOVES)),
     )
 
 

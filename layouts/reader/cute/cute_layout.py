@@ -135,8 +135,8 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
     result = [(1, _make_descriptors_meaning(entry)) for entry in layouts if entry.of_descriptors]
     for (label, layout), entry in reversed(each.items()):
-        if said := _describe_memory(entry):
-            result.append((2, _make_outside_meaning(entry, said)))
+        if described := _describe_memory(entry):
+            result.append((2, _make_outside_meaning(entry, described)))
             continue
         differences = faults.get(f"{label} {layout}", ())
         result += _rank_meanings(text, entry, differences, len(each) == 1)
@@ -180,11 +180,11 @@ def _describe_memory(entry: labelled_layouts.LabelledLayout) -> str:
     return _PLAIN if plain else _OUTSIDE.get(entry.memory, "")
 
 
-def _make_outside_meaning(entry: labelled_layouts.LabelledLayout, said: str) -> TextMeaning:
+def _make_outside_meaning(entry: labelled_layouts.LabelledLayout, described: str) -> TextMeaning:
     """Return the meaning of a printed tensor that lies outside shared memory."""
     facts = _make_facts(entry.layout, entry.label) | {"storage": None, "element_bits": entry.element_bits}
     label = f" ({entry.label})" if entry.label else ""
-    return TextMeaning("layout", f"CuTe layout {entry.layout}{label}", facts, (said,))
+    return TextMeaning("layout", f"CuTe layout {entry.layout}{label}", facts, (described,))
 
 
 def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:

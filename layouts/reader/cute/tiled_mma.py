@@ -226,10 +226,10 @@ class _Tiled:
         from lanescope.tiles.tiled_mma import tiled_mma
 
         try:
-            made = tiled_mma(body["atom"], body["atom_layout"], self.permutation)
+            mma = tiled_mma(body["atom"], body["atom_layout"], self.permutation)
         except LayoutError as error:
             return tile, (f"{error.message} {error.hint}",) if error.code in REFUSED else ()
-        return list(made.tile), tuple(list_coverage_notes(made))
+        return list(mma.tile), tuple(list_coverage_notes(mma))
 
     @property
     def title(self) -> str:

@@ -108,8 +108,8 @@ def _recognise_name(name: str) -> Iterable[TextMeaning]:
     notices = tuple(_list_notices(name))
     if tensor := _find_tensor_memory(name):
         return make_instruction_meaning(tensor, "A CUTLASS kernel", notices)
-    said = _parse_name(name)
-    instructions = said.list_instructions() if said else []
+    parsed = _parse_name(name)
+    instructions = parsed.list_instructions() if parsed else []
     return make_instruction_meaning(instructions, "A kernel's name", notices)
 
 

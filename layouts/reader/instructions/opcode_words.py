@@ -36,13 +36,13 @@ def explain_words(opcode: str) -> str:
     if not (extra or missing):
         return ""
     known = set().union(*forms)
-    said = [f"'.{word}' is not allowed" + (" beside the others" if word in known else "") for word in extra]
+    reasons = [f"'.{word}' is not allowed" + (" beside the others" if word in known else "") for word in extra]
     instead = sorted({word for words in forms for word in words if _differ_by(words, nearest, word, missing)})
     if len(missing) == 1 and len(instead) > 1:
-        said.append(f"{_quote_words(instead, 'or')} is missing")
+        reasons.append(f"{_quote_words(instead, 'or')} is missing")
     elif missing:
-        said.append(f"{_quote_words(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
-    return f"PTX has no '{opcode}': {', '.join(said)}."
+        reasons.append(f"{_quote_words(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
+    return f"PTX has no '{opcode}': {', '.join(reasons)}."
 
 
 def explain_second_word(opcode: str) -> str:

@@ -31,7 +31,7 @@ _SAYS = (
 def _describe(name: str) -> str:
     """Return what an instruction of PTX or SASS does; "" for a word that names none."""
     use = find_use(name)
-    return f"{use.opcode} {use.does}" if use else next((said for start, said in _SAYS if name.startswith(start)), "")
+    return f"{use.opcode} {use.does}" if use else next((does for start, does in _SAYS if name.startswith(start)), "")
 
 
 def _is_ptx_text(text: str, name: str) -> bool:

@@ -66,8 +66,8 @@ def replace_results(run: KernelRunner, data: DataBytes, locate: LocateSides) -> 
             continue
         bits = sides.instruction.operand("d").container_bits
         for first in np.unique(data.byte[mine]).tolist():
-            made = _make_record(run, number, first * 8 // bits, sides) if not first * 8 % bits else OPEN
-            record[mine & (data.byte == first)] = made
+            new_record = _make_record(run, number, first * 8 // bits, sides) if not first * 8 % bits else OPEN
+            record[mine & (data.byte == first)] = new_record
         byte[mine] = 0
     return DataBytes(record, thread, byte)
 

@@ -181,8 +181,8 @@ class KernelText:
     def list_records(self, run: KernelRun) -> list[Record]:
         """List what a kernel runs, but for its stores to memory, in order."""
         records: tuple[Record, ...] = (*self.code.asm_runs, *self.code.bodiless_calls, *self.code.skipped)
-        own = (record for record in records if record.calls[: len(run.calls)] == run.calls)
-        return sorted(own, key=lambda record: record.order)
+        inner = (record for record in records if record.calls[: len(run.calls)] == run.calls)
+        return sorted(inner, key=lambda record: record.order)
 
     def check_runs(self, check: Callable[[KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
         """Return the mistakes of all kernels, the first of each code and place."""

@@ -93,8 +93,8 @@ class WarpgroupRuns:
     def _find_bounds(self, kernel: str) -> BlockShape | None:
         """Return the threads that the launch bounds of a kernel give."""
         blank = self.text.blank
-        own = [function for function in self.text.functions if function.kernel and function.name == kernel]
-        counts = (compute_number(blank, place) for f in own for place in self._list_bounds(f))
+        kernels = [function for function in self.text.functions if function.kernel and function.name == kernel]
+        counts = (compute_number(blank, place) for f in kernels for place in self._list_bounds(f))
         return _find_fewest([BlockShape(count) if count else None for count in counts])
 
     def _read_shape(self, place: Span) -> BlockShape | None:

@@ -43,8 +43,8 @@ def _list_parts_between(text: KernelText, before: KernelEvent, after: KernelEven
 
 def _list_places(event: KernelEvent) -> list[Span]:
     """Return the calls that lead to an event, outermost first, then its own place."""
-    own = getattr(event.run, "span", None) or event.at
-    return [*(span for _, span in event.calls), own]
+    place = getattr(event.run, "span", None) or event.at
+    return [*(span for _, span in event.calls), place]
 
 
 def _has_loop(text: KernelText, span: Span, depth: int) -> bool:

@@ -160,13 +160,13 @@ def _replace_named(
     code = evaluate(apply_edits(source.code.text, edits))
     if code is None:
         return None
-    made = KernelText(code)
-    given = find_given(made, code.launches, KnownSizes(numbers))
-    used = {size for one in made.maps for size in one.dims}
+    replaced = KernelText(code)
+    given = find_given(replaced, code.launches, KnownSizes(numbers))
+    used = {size for one in replaced.maps for size in one.dims}
     if given is None or not used >= set(numbers.values()) or _has_same_grid(source.blank, recorded, code.launches):
         return None
     own = {numbers[name]: one for name, of in _read_numbers(source.blank, named).items() for one in of if one}
-    return SizedText(made, code.launches, replace(given, own=own), edits, _are_apart(source.blank, named))
+    return SizedText(replaced, code.launches, replace(given, own=own), edits, _are_apart(source.blank, named))
 
 
 def _has_same_grid(blank: str, before: Sequence[KernelLaunchRecord], after: Sequence[KernelLaunchRecord]) -> bool:

@@ -53,10 +53,10 @@ def blank_text(text: str) -> str:
 @lru_cache(maxsize=32)
 def find_functions(blank: str) -> tuple[FunctionText, ...]:
     """Find the functions of a blanked text that have a body: kernels that macros make, then the others in its order."""
-    made = tuple(_list_made_kernels(blank))
-    patterns = {kernel.body[0] for kernel in made} | {_find_body(blank, macro)[0] for macro in _list_heads(blank)}
+    expanded = tuple(_list_macro_kernels(blank))
+    patterns = {kernel.body[0] for kernel in expanded} | {_find_body(blank, macro)[0] for macro in _list_heads(blank)}
     patterns |= {_find_body(blank, macro)[0] for macro in MACRO.finditer(blank) if _is_unused(blank, macro)}
-    return (*made, *(function for function in _list_functions(blank) if function.body[0] not in patterns))
+    return (*expanded, *(function for function in _list_functions(blank) if function.body[0] not in patterns))
 
 
 def list_reached_texts(text: str, functions: Iterable[FunctionText], kernel: FunctionText) -> Iterator[str]:
@@ -130,10 +130,10 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
         yield FunctionText(match[1], tuple(names), body, is_kernel_head(head), _list_templates(head))
 
 
-def _list_made_kernels(blank: str) -> Iterator[FunctionText]:
+def _list_macro_kernels(blank: str) -> Iterator[FunctionText]:
     """Yield the kernels that macros make, each with the body of its macro.
 
-    >>> [one.name for one in _list_made_kernels("#define F(N) __global__ void f##N() { }\\nF(1) F(2)")]
+    >>> [one.name for one in _list_macro_kernels("#define F(N) __global__ void f##N() { }\\nF(1) F(2)")]
     ['f1', 'f2']
     """
     for macro in MACRO.finditer(blank):
@@ -141,8 +141,8 @@ def _list_made_kernels(blank: str) -> Iterator[FunctionText]:
             body = _find_body(blank, macro)
             for use in re.finditer(rf"\b{macro[1]}\s*\(", blank[macro.end() :]):
                 first = macro.end() + use.end()
-                made = expand_macro(blank, macro[1], blank[first : find_closing(blank, first - 1)])
-                yield from (replace(one, body=body) for one in _list_functions(made) if one.kernel)
+                expanded = expand_macro(blank, macro[1], blank[first : find_closing(blank, first - 1)])
+                yield from (replace(one, body=body) for one in _list_functions(expanded) if one.kernel)
 
 
 def _find_body(blank: str, macro: re.Match[str]) -> Span:

@@ -103,14 +103,14 @@ class Clocks:
             if key in self.arrived:
                 np.maximum(self.known[n], self.arrived[key], out=self.known[n])
             return
-        told = self.known[n].copy()
+        known = self.known[n].copy()
         if commits:
-            told[2 * n + 1] = self.counts[n]
+            known[2 * n + 1] = self.counts[n]
         earlier = self.arrived.get((kind, place, taken.turn - 1)) if kind == "mbarrier" else None
         for before in (self.arrived.get(key), earlier):
             if before is not None:
-                np.maximum(told, before, out=told)
-        self.arrived[key] = told
+                np.maximum(known, before, out=known)
+        self.arrived[key] = known
 
 
 def list_ordered_accesses(traces: Sequence[BarrierTrace], threads: int) -> list[OrderedAccess] | None:

@@ -129,10 +129,10 @@ def partition_accumulators(call: CuteCall) -> CuteTensor | None:
     layout = make_strided(run, shape, "left")
     if layout is None or mma.threads == 1:
         return None
-    return note_made(run, partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
+    return note_fragment(run, partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
 
 
-def note_made(run: KernelRunner, tensor: CuteTensor | None, site: tuple[int, int]) -> CuteTensor | None:
+def note_fragment(run: KernelRunner, tensor: CuteTensor | None, site: tuple[int, int]) -> CuteTensor | None:
     """Note where registers are made that may be accumulators."""
     if tensor is not None and run.barriers is not None and is_in_registers(tensor):
         run.barriers.asynchronous.made[id(tensor.base.array)] = run.find_own_place(site)  # type: ignore[union-attr]

@@ -148,8 +148,8 @@ def _make_pointer(call: CuteCall) -> Any:
         return Pointer("shared", None, None, _OPEN_ELEMENT) if call.run.barriers is not None else None
     node = call.node.arguments[0]
     kind = kind or _find_pointed(call, node)
-    around = (*call.run.calls, *call.run.turns)  # where the same text may be another pointer
-    name = call.run.text[slice(*node.span)] + (f" {around}" if around else "")
+    place = (*call.run.calls, *call.run.turns)  # where the same text may be another pointer
+    name = call.run.text[slice(*node.span)] + (f" {place}" if place else "")
     return Pointer("global", name, ZERO, kind) if kind is not None else None
 
 
@@ -183,8 +183,8 @@ def _make_like(call: CuteCall) -> Any:
     if not isinstance(like, CuteTensor):
         return algebra.make_fragment_like(require_plain(get_plain(like)))
     kind = element if isinstance(element, SizedType) else like.element
-    made = make_fragment(algebra.make_fragment_like(like.layout), kind) if kind is not None else None
-    return async_mma.note_made(call.run, made, call.node.span)
+    fragment = make_fragment(algebra.make_fragment_like(like.layout), kind) if kind is not None else None
+    return async_mma.note_fragment(call.run, fragment, call.node.span)
 
 
 def _make_identity(call: CuteCall) -> Any:
@@ -244,11 +244,11 @@ def _recast(call: CuteCall) -> Any:
     if not isinstance(tensor, CuteTensor) or tensor.base is None or not bits or tensor.offset is None:
         return None
     old = tensor.base.type.size * 8
-    made = algebra.recast(replace(tensor.layout, swizzle=tensor.swizzle), old, bits)
+    recast = algebra.recast(replace(tensor.layout, swizzle=tensor.swizzle), old, bits)
     more, fewer = old // gcd(old, bits), bits // gcd(old, bits)
     offset = apply_operator("/", multiply_numbers(tensor.offset, make_number(more, LONG)), make_number(fewer, LONG))
     base = replace(tensor.base, type=call.templates[0])
-    return CuteTensor(base, CuteLayout(made.shape, made.stride), made.swizzle, offset)
+    return CuteTensor(base, CuteLayout(recast.shape, recast.stride), recast.swizzle, offset)
 
 
 # TiledCopy and TiledMMA -----------------------------------------------------------------------------------------------

@@ -67,8 +67,8 @@ def _make_compact(shape: Any, start: Number, last_first: bool) -> tuple[Any, Num
         return start, multiply_numbers(start, size)
     out = []
     for item in reversed(shape) if last_first else shape:
-        made, start = _make_compact(item, start, last_first)
-        out.append(made)
+        stride, start = _make_compact(item, start, last_first)
+        out.append(stride)
     return tuple(reversed(out) if last_first else out), start
 
 

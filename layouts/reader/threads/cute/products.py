@@ -94,8 +94,10 @@ def _run_atom(
     added = _read_registers(run, *c)
     use = _record_product(run, opcode, (a, b, c), added, place) if not run.is_full else None
     count = len(added)
-    made = make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
-    for register, indices in zip(made, join_runs(c[1], _count_elements(c[0])), strict=True):
+    results = (
+        make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
+    )
+    for register, indices in zip(results, join_runs(c[1], _count_elements(c[0])), strict=True):
         write_elements(run, c[0], indices, register)
 
 

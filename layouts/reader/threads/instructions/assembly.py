@@ -231,9 +231,9 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
         )
     outputs = split_operands(operands[0].strip("{} "))
     use = run.products[-1] if run.products and not run.is_full else None
-    made = make_results(run, opcode, code.assembly.span, use, len(outputs)) if use is not None else []
+    results = make_results(run, opcode, code.assembly.span, use, len(outputs)) if use is not None else []
     for n, register in enumerate(outputs):
-        code.put_value(register, made[n] if made else make_open_data(run.threads, 4))
+        code.put_value(register, results[n] if results else make_open_data(run.threads, 4))
 
 
 def _list_scale_ids(

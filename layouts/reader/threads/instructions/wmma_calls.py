@@ -196,7 +196,7 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
         d.write_values(run, None)
         return
     of_a, of_b, of_c = (_split(one) for one in (a, b, c))
-    made: list[DataBytes] = []
+    results: list[DataBytes] = []
     for part, added in enumerate(of_c):
         row, column = divmod(part, len(of_b))
         use = MmaUse(
@@ -216,8 +216,8 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
             ends=tuple(run.ends),
         )
         run.products.append(use)
-        made += make_results(run, a.shape.opcode, node.span, use, d.shape.registers)
-    d.write_values(run, made)
+        results += make_results(run, a.shape.opcode, node.span, use, d.shape.registers)
+    d.write_values(run, results)
 
 
 def _use_registers(values: Sequence[Any]) -> tuple[RegisterUse, ...]:

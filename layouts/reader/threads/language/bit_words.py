@@ -128,10 +128,10 @@ def _make_element(run: KernelRunner, bits: Sequence[tuple[DataBytes, int]], size
     part = data.cut_bytes(first // 8, max(unit // 8, 1))
     record = part.record.copy()
     for number in np.unique(part.record).tolist():
-        made = _find_record(run, number, unit)
-        if made is None:
+        new_record = _find_record(run, number, unit)
+        if new_record is None:
             return opened
-        record[part.record == number] = made
+        record[part.record == number] = new_record
     byte = part.byte * (8 // unit) + first % 8 // unit if unit < 8 else part.byte
     return DataBytes(record, part.thread, byte).resize_element(size)
 

@@ -111,8 +111,8 @@ def _construct(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope
     if kind.scope is None:
         values = [run.evaluate(argument, scope) for argument in node.arguments]
         return cast_value(run, values[0], kind) if len(values) == 1 else None
-    made = make_object(run, kind, node, scope)
-    return library.forget_arguments(run, node, scope) if made is None and run.barriers is None else made
+    constructed = make_object(run, kind, node, scope)
+    return library.forget_arguments(run, node, scope) if constructed is None and run.barriers is None else constructed
 
 
 def _call_undeclared(run: KernelRunner, name: tree.Name, node: tree.Call, scope: Scope) -> Any:

@@ -221,9 +221,9 @@ def _join_results(run: KernelRunner, found: list[DataBytes], reductions: list[Re
     """Return the first of elements of D that are the same, and in all of the reductions; else a reduction."""
     first = found[0]
     alike = all(_is_same_element(first, one) for one in found[1:])
-    made = [_make_reduction(run, one) for one in found] if reductions or not alike else []
-    if not alike or not all(_depends_on(run, one, made[0]) for one in reductions):
-        return _join_reductions([*reductions, *made])
+    reduced = [_make_reduction(run, one) for one in found] if reductions or not alike else []
+    if not alike or not all(_depends_on(run, one, reduced[0]) for one in reductions):
+        return _join_reductions([*reductions, *reduced])
     return _join_alike(run, found)
 
 

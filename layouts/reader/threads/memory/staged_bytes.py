@@ -43,8 +43,8 @@ class StagedBytes:
         self.latest[every] = self.step
         for group, bytes_ in parts.items():
             if group not in self.own:
-                made = [np.zeros(SHARED_BYTES, np.int64) for _ in range(4)]
-                self.own[group] = made[0], made[1], made[2], made[3]
+                counts = [np.zeros(SHARED_BYTES, np.int64) for _ in range(4)]
+                self.own[group] = counts[0], counts[1], counts[2], counts[3]
             step, *arrays = self.own[group]
             step[bytes_] = self.step
             chosen = np.flatnonzero(mask)[groups == group]
