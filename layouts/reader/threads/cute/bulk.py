@@ -16,7 +16,7 @@ from lanescope.reader.code.cute.cute_mmas import MAJOR_NAMES, SMEM_SELECTORS
 from lanescope.reader.code.cute.cute_values import make_canonical_atom
 from lanescope.reader.cute.smem_atoms import choose_smem_atom
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
-from lanescope.reader.threads.cute.async_mma import AsyncMma, note_gemm, note_fragment, partition
+from lanescope.reader.threads.cute.async_mma import AsyncMma, note_fragment, note_gemm, partition
 from lanescope.reader.threads.cute.async_trace import list_element_indices, locate_tile, make_coordinate_strides
 from lanescope.reader.threads.cute.layout_calls import CuteCall, measure
 from lanescope.reader.threads.cute.layouts import make_strided
