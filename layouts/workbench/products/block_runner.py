@@ -15,6 +15,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.product_origins import Block, BoxLister, OriginFinder
 from lanescope.workbench.products.product_replay import replay_blocks
+from lanescope.workbench.products.unproved_results import list_later_blocks
 
 BLOCKS = 16  # of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
@@ -84,6 +85,13 @@ class BlockRunner:
             known = all(_replay(cluster) for cluster in clusters if any(one in busy for one in cluster))
             found[key] = busy if known else []
         return found
+
+    def run_later_blocks(
+        self, finders: dict[tuple[str, int], list[OriginFinder]]
+    ) -> dict[tuple[str, int], list[OriginFinder]]:
+        """Return the blocks with those that they ask for; what is seen of these may ask for others."""
+        later = {block for key, of in finders.items() for block in list_later_blocks(of, self.find_grid(key[0]))}
+        return self.replay_runs() if later and self.run_blocks(sorted(later)) else finders
 
     def find_grid(self, name: str) -> Block | None:
         """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""

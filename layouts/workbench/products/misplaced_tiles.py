@@ -220,16 +220,21 @@ def _find_other_pitch(array: str, tiles: Sequence[StoredTile], text: str, given:
     along = found.index(1)  # 1: rows are apart
     pitch, right = found[1 - along], tiles[0].size[along]
     names = {depth: "K", tiles[0].size[1 - along]: "MN"[1 - along]}
-    starts = {int(tile.put[0] - tile.made[0] @ np.array(found)) for tile in tiles}
-    overlap = len(starts) == 1 and max(int(tile.made[:, along].max()) for tile in tiles) >= pitch
-    is_wider = not given.is_less(pitch, right) and _is_added(array, tiles, text)
-    if pitch == right or pitch not in names or not overlap or is_wider:
+    if pitch == right or pitch not in names or not _overlap(tiles, found, along):
+        return None
+    if not given.is_less(pitch, right) and _is_added(array, tiles, text):
         return None
     message = (
         f"{'Rows' if along else 'Columns'} of D are stored {names[pitch]} elements of {array} apart, and D has"
         f" {'MN'[along]} {'columns' if along else 'rows'}: {names[pitch]} is the size of another dimension."
     )
     return Pitfall("result_misplaced", message, tiles[0].site)
+
+
+def _overlap(tiles: Sequence[StoredTile], steps: tuple[int, int], along: int) -> bool:
+    """Return whether the lines of one matrix overlap, which are steps apart. along: the dimension of a line."""
+    starts = {int(tile.put[0] - tile.made[0] @ np.array(steps)) for tile in tiles}
+    return len(starts) == 1 and max(int(tile.made[:, along].max()) for tile in tiles) >= steps[1 - along]
 
 
 def _is_added(array: str, tiles: Sequence[StoredTile], text: str) -> bool:

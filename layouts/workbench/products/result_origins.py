@@ -74,7 +74,6 @@ from lanescope.workbench.products.unproved_results import (
     find_open_result,
     judge_map_strides,
     list_all_sums,
-    list_later_blocks,
     make_open_point,
 )
 from lanescope.workbench.results import Span
@@ -220,7 +219,7 @@ class _OriginJudge:
         runner = BlockRunner(sized.source, self.macros, sized.recorded, sized.given, maps, self.size)
         if not runner.run_blocks(list_blocks(sized.source.code.text, sized.given)):
             return None, {}
-        finders = _run_later_blocks(runner, _run_later_blocks(runner, runner.replay_runs()))
+        finders = runner.run_later_blocks(runner.run_later_blocks(runner.replay_runs()))
         evaluate = partial(_evaluate_host, finders)
         found = list(find_short_launches(sized.source.blank, sized.recorded, list_needed(finders), evaluate))
         reasons = dict(runner.lost)
@@ -232,14 +231,6 @@ class _OriginJudge:
             found = list({(one.code, one.span): one for one in found}.values())
         proved = frozenset(name for name, _ in finders if not reasons.get(name) and not found)
         return OriginReport(tuple(found), () if found else _open_kernels(sized.source, reasons), proved), finders
-
-
-def _run_later_blocks(
-    runner: BlockRunner, finders: dict[tuple[str, int], list[OriginFinder]]
-) -> dict[tuple[str, int], list[OriginFinder]]:
-    """Return the blocks with those that they ask for; what is seen of these may ask for others."""
-    later = {block for key, of in finders.items() for block in list_later_blocks(of, runner.find_grid(key[0]))}
-    return runner.replay_runs() if later and runner.run_blocks(sorted(later)) else finders
 
 
 def proves_all(code: Evaluation | None, report: OriginReport) -> bool:
