@@ -56,6 +56,7 @@ PAGES = (
     "/read?text=LDSM",
     "/read.json?text=LDSM",
     "/read/files",
+    "/check",
     "/metadata",
     "/steps",
     "/instructions?q=bf16&part=rows",
