@@ -143,6 +143,12 @@ def test_what_is_not_known_is_no_mistake(old: str, new: str) -> None:
     assert {code for code, _ in found} <= {"mbarriers_open"}
 
 
+def test_a_run_that_is_lost_names_the_statement_that_it_is_lost_in() -> None:
+    """The wait with a parity that nothing defines, not the last statement of the helper that it calls before."""
+    ((code, line),) = find_lines(change(READ, "wait(&s.full[q], undefined);"))
+    assert code == "mbarriers_open" and "mbarrier.try_wait" in line
+
+
 def test_only_kernels_that_use_mbarriers_are_said_not_to_be_simulated() -> None:
     """Of two kernels that nothing launches, the number of threads is open."""
     waits = "__global__ void ready(uint64_t* bar) { wait(bar, 0); }\n"

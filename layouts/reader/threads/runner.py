@@ -68,7 +68,7 @@ class KernelRunner:
         self.frames: list[FrameState] = [FrameState()]
         self.calls: list[Span] = []
         self.steps = 0
-        self.reached: Span = (0, 0)  # the last statement of the text itself that was begun
+        self.reached: Span = (0, 0)  # the innermost statement of the text itself that has not ended
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
         self.sums: dict[object, int] = {}  # the number of a sum of described products, by the result or address of D
@@ -291,6 +291,7 @@ class KernelRunner:
             return mask
         self.running = mask
         self.steps += 1
+        reached = self.reached
         if statement.span[1] <= self.length:
             self.reached = statement.span
         if self.steps > self.most_steps:
@@ -299,9 +300,11 @@ class KernelRunner:
             check_deadline()
         self.mask = mask
         handler = executing.HANDLERS.get(type(statement))
-        if handler is not None:
-            return handler(self, statement, scope, mask)
-        self.forget_order()
+        if handler is None:
+            self.forget_order()
+        else:
+            mask = handler(self, statement, scope, mask)
+        self.reached = reached
         return mask
 
     def run_function(
