@@ -182,6 +182,7 @@ PROGRAMS = {
         ("make_map(&map_b, B, N, K, BN, BK)", "make_map(&map_b, A, M, K, BN, BK)"),
         (f"{PLACE} = {VALUE};", f"{{ {PLACE} = {VALUE}; C[(c + e) * N + r + 8 * h] = {VALUE}; }}"),
     ),
+    "slices that 512 of K are divided into": (KERNEL, ("t < K / BK;", "t < K / 512 * (512 / BK);")),
     "a ring of rows": (
         KERNEL,
         ("bf16* C, int M, int N, int K) {\n  extern", "bf16* C, int start, int M, int N, int K) {\n  extern"),

@@ -228,14 +228,14 @@ def test_the_id_of_scale_factors_follows_k(old: str, new: str, line: str) -> Non
     assert run_blocks(BY_BYTE) == OriginReport()
     text = plant((old, new), text=BY_BYTE)
     ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
-    assert code == "scale_factors_wrong" and at.startswith(line), at
+    assert code == "scale_factors_unusual" and at.startswith(line), at
 
 
 @for_each(("old", "new", "line"), SCALES, sample=4)
 def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str, line: str) -> None:
     text = plant((old, new), text=PACKED)
     ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
-    assert code == "scale_factors_wrong" and at.startswith(line), at
+    assert code == "scale_factors_unusual" and at.startswith(line), at
 
 
 WIDE = (
@@ -255,7 +255,7 @@ def test_columns_after_the_first_128_have_an_atom_of_their_own() -> None:
     assert run_blocks(WIDE).mistakes == ()
     text = plant(("36 + 4 * k, sSFB + 512)", "36 + 4 * k, sSFB)"), text=WIDE)
     ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
-    assert code == "scale_factors_wrong" and at.startswith("copy(d + BN + 32")
+    assert code == "scale_factors_unusual" and at.startswith("copy(d + BN + 32")
 
 
 def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:

@@ -46,12 +46,17 @@ class MapFinder:
         return known[0] if len(kinds) == 1 else None
 
     def _list_known(self, kernel: str, names: frozenset[str]) -> list[TensorMap]:
-        """List the maps that the launches of a kernel give it under most of these names: p and a are p.a, not p.b."""
+        """List the maps that the launches of a kernel give it under all of these names: p and a are p.a, not p.b. If
+        only some are known, as of a choice among members, any map of the text may be meant.
+        """
         aliases = self._aliases.get(kernel, ())
-        most = max((len(own & names) for own, _ in aliases), default=0)
-        known = [of for own, of in aliases if most and len(own & names) == most]
-        named = None if known else find_named_map(names, self.text.maps)
-        return known if named is None else [named]
+        known = [of for own, of in aliases if names <= own]
+        if known:
+            return known
+        if any(names & own for own, _ in aliases):
+            return list(self.text.maps)
+        named = find_named_map(names, self.text.maps)
+        return [named] if named is not None else []
 
     def list_bytes(self, kernel: str, names: frozenset[str]) -> frozenset[int]:
         """Return the bytes that a box of a map may have, by the launches of a kernel; none if they are not known."""
@@ -70,7 +75,8 @@ class MapFinder:
                 names = self._list_names(event) if event.kind == "bulk" else frozenset()
                 tensor_map = find_named_map(names, self.text.maps) if names else None
                 if tensor_map is not None:
-                    found.setdefault(run.name, []).append((names, tensor_map))
+                    words = (word for name in names for word in name.split("."))
+                    found.setdefault(run.name, []).append((names.union(words), tensor_map))
         return found
 
     def _list_names(self, event: KernelEvent) -> frozenset[str]:

@@ -90,6 +90,7 @@ TITLES = {
 DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
+_NO_MULTIPLE = "its code divides M, N or K by a number that the sizes of the run are no multiples of"
 _LATE = "the time limit was reached before enough of its blocks were run"
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
 # origins, places, coordinates inside D, their store, and the threads that execute it
@@ -279,6 +280,8 @@ def _judge_kernel(
     """Return (the first mistake of a kernel in runs with given sizes, why its D is open if it has none)."""
     if not finders:
         return None, _UNREPLAYED
+    if not all(finder.run.turn_counts.are_multiples for finder in finders):
+        return None, _NO_MULTIPLE
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, SumOrigin] = {}
     for finder in finders:

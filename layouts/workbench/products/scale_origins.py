@@ -1,7 +1,8 @@
 """Check that each product takes the scale factors of its rows and its slice of K.
 
-The order of scale factors in global memory is the host's: what is compared is that one row and one block of K always
-have the same factor, and that others have another one. PTX ISA 9.1, 9.7.16.10.7.
+The order of scale factors in global memory is the host's, which may repeat them, too. So it is a doubt if one row and
+one block of K do not always have the same factor, if others have it, too, or if they do not follow K. PTX ISA 9.1,
+9.7.16.10.7.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from lanescope.workbench.products.product_origins import SumOrigin
 from lanescope.workbench.products.scale_memory import LANES, LINE, TakenFactors
 from lanescope.workbench.results import Span
 
-TITLES = {"scale_factors_wrong": "A product takes the scale factors of other rows or of another slice of K"}
+TITLES = {"scale_factors_unusual": "A product may take the scale factors of other rows or of another slice of K"}
+_HOST = " This is right only if the host stores them so."
 _NOT_KNOWN = "where the scale factors of its products come from is not known"
 _NOT_OWN = "rows of several tiles have the same scale factors"
 _ATOM = ATOM_ROWS * ATOM_FACTORS  # bytes
@@ -76,7 +78,7 @@ class _Use:
 
 
 def find_wrong_factors(sums: Sequence[SumOrigin]) -> tuple[Pitfall | None, str]:
-    """Return (the finding of scale factors that are not those of a product's rows and K, why D is open otherwise)."""
+    """Return (the doubt about factors that may not be those of a product's rows and K, why D is open otherwise)."""
     scaled = [one for one in sums if any(product.scales for product in one.products)]
     sides = _list_sides(scaled)
     if not scaled or not sides:
@@ -84,7 +86,7 @@ def find_wrong_factors(sums: Sequence[SumOrigin]) -> tuple[Pitfall | None, str]:
     found, reason = next(filter(any, map(_compare, sides)), (None, ""))
     if found is not None and _is_exchanged(sides):
         message = "The product takes the scale factors of B for A, and those of A for B: they are exchanged."
-        return Pitfall("scale_factors_wrong", message, sides[0][0].product.scales["a"].site), ""
+        return _doubt(message, sides[0][0].product.scales["a"].site), ""
     return (found, reason) if found is not None or reason else (_find_common(sides), "")
 
 
@@ -107,7 +109,7 @@ def _is_exchanged(sides: Sequence[Sequence[_Use]]) -> bool:
 
 
 def _find_common(sides: Sequence[Sequence[_Use]]) -> Pitfall | None:
-    """Return the finding of factors that both a row of A and a column of B have."""
+    """Return the doubt about factors that both a row of A and a column of B have."""
     names = sorted({name for uses in sides for use in uses for name in use.names})
     seen = [{int(use.find_sources(names)[0, 0]): use for use in reversed(uses)} for uses in sides]
     common = next((source for source in seen[1] if source in seen[0]), None)
@@ -118,7 +120,7 @@ def _find_common(sides: Sequence[Sequence[_Use]]) -> Pitfall | None:
         f"Rows of A and columns of B take the same scale factors, from byte {use.offset} of"
         f" {use.names[int(use.taken.arrays[0, 0])]} on: each operand has its own."
     )
-    return Pitfall("scale_factors_wrong", message, _find_site(sides[1], use))
+    return _doubt(message, _find_site(sides[1], use))
 
 
 def _list_uses(total: SumOrigin, side: int, name: str) -> Iterator[_Use]:
@@ -167,16 +169,20 @@ def _may_be_meant(uses: Sequence[_Use], same_row: bool, same_block: bool) -> tup
 
 
 def _find_disorder(uses: Sequence[_Use], own: Sequence[int]) -> Pitfall | None:
-    """Return the finding of factors in another order than K. own: of the first row."""
+    """Return the doubt about factors in another order than K. own: of the first row."""
     at = next((n for n in range(1, len(own)) if own[n] < own[n - 1]), None)
-    if at is None:
+    if at is None or len({int(array) for use in uses for array in use.taken.arrays[0]}) > 1:
         return None
     wrong = next(use for use in uses if use.total is uses[0].total and at in use.blocks.tolist())
     message = (
         f"The scale factors of {wrong.name.upper()} are in another order than K: the product at K = {wrong.k} takes"
         f" those from byte {wrong.offset} of {wrong.names[int(wrong.taken.arrays[0, 0])]} on."
     )
-    return Pitfall("scale_factors_wrong", message, _find_site(uses, wrong))
+    return _doubt(message, _find_site(uses, wrong))
+
+
+def _doubt(message: str, site: Span) -> Pitfall:
+    return Pitfall("scale_factors_unusual", message + _HOST, site)
 
 
 def _find_differing(keys: Ints, values: Ints) -> tuple[int, int] | None:
@@ -218,13 +224,13 @@ def _describe(uses: Sequence[_Use], pair: Sequence[int], what: str) -> Pitfall:
         message = (
             f"Several {line} of {matrix} take {what} in one product: a tcgen05.cp brings the same {ATOM_ROWS} again."
         )
-        return Pitfall("scale_factors_wrong", message, use.taken.copy.call)
+        return _doubt(message, use.taken.copy.call)
     bytes_ = f"byte {use.offset}" if before.offset == use.offset else f"bytes {before.offset} and {use.offset}"
     message = (
         f"Products take {what} of {matrix} for {tiles[0]} and {tiles[1]}, from {bytes_} of"
         f" {use.names[int(use.taken.arrays[0, 0])]} on: each row and each block of K has its own."
     )
-    return Pitfall("scale_factors_wrong", message, _find_site(uses, use))
+    return _doubt(message, _find_site(uses, use))
 
 
 def _find_site(uses: Sequence[_Use], wrong: _Use) -> Span:

@@ -101,11 +101,19 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     return result
 
 
+def _note_division(run: KernelRunner, left: ThreadNumber, right: ThreadNumber) -> None:
+    """Note a division by a number of parts, and one of M, N or K by a number that they are no multiples of."""
+    if run.order is not None:
+        run.turn_counts.note_division(left, right)
+    if run.sizes is not None and left.known in run.sizes.values() and right.known and (left.known or 0) % right.known:
+        run.turn_counts.are_multiples = False
+
+
 def _combine_values(run: KernelRunner, op: str, left: Any, right: Any) -> Any:
     """Apply a binary operator to pointers, to sums of products, to packed registers or to numbers."""
     if isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
-        if op == "/" and run.order is not None:
-            run.turn_counts.note_division(left, right)
+        if op == "/":
+            _note_division(run, left, right)
         return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return move_pointer(op, left, right)

@@ -36,13 +36,14 @@ class CountFoundError(Exception):
 class TurnCounts:
     """The arguments of one kernel. names: those that count turns; divisors: those that count parts; sizes: id of a
     number → the argument that it is the value of, and the number; ends: what the loops of each warp with mbarriers end
-    by.
+    by; are_multiples: whether M, N and K are multiples of the numbers that they are divided by.
     """
 
     def __init__(self, names: Collection[str] = (), divisors: Collection[str] = ()) -> None:
         self.names, self.divisors = frozenset(names), frozenset(divisors)
         self.sizes: dict[int, tuple[str, ThreadNumber]] = {}
         self.ends: dict[int, set[str]] = {}
+        self.are_multiples = True
 
     @property
     def are_alike(self) -> bool:
