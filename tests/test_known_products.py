@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -141,6 +143,13 @@ def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...
 def test_what_is_not_the_product_is_open_where_it_is_seen(change: tuple[str, str], why: str, place: str) -> None:
     ((message, at),) = list_points(change)
     assert why in message and at.startswith(place)
+
+
+def test_a_pointer_called_k_is_no_size() -> None:
+    """As in attention, whose depth is a constant: the kernel is not run with the usual K."""
+    constant = re.sub(r"\bK\b", "64", KERNEL.replace(", int K)", ")"))
+    [(message, _)] = list_points(text=re.sub(r"\bsb\b", "k", constant))
+    assert message.endswith("none of its parameters is called K.")
 
 
 # sums of f16 in two registers, which are stored as pairs

@@ -54,7 +54,7 @@ from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, 
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductReport, ProductVerdict
 from lanescope.workbench.products.product_sizes import shorten_name
-from lanescope.workbench.products.size_names import list_named_sizes
+from lanescope.workbench.products.size_names import explain_sizes, list_named_sizes, list_pointers
 from lanescope.workbench.products.unproved_results import make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
@@ -176,7 +176,7 @@ class _KnownRun:
                 types = (find_other_type(self.text, head, run) for run in verdict.runners)
                 return self._judge_again(verdict) or (known, next(filter(None, types), None))
             verdicts.append(verdict)
-        open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
+        open_part = explain_sizes(verdicts[-1].open, self.sizes)
         if not explain:
             return open_part, None
         found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0]) or self._find_edit(verdicts[0])
@@ -255,7 +255,8 @@ class _KnownRun:
         """Return which of m, n and k parameters of the kernel, or members of these, are called."""
         mine = [one.members for one in self.recorded if one.name == self.function.name]
         members = {name for of_launch in mine for _, name, _ in of_launch}
-        return {shorten_name(name) for name in (*self.function.parameters, *members)} & set("mnk")
+        parameters = [one for one in self.function.parameters if one not in list_pointers(self.text, self.function)]
+        return {shorten_name(name) for name in (*parameters, *members)} & set("mnk")
 
     @property
     def _takes_turns(self) -> bool:

@@ -28,13 +28,14 @@ class OpenPart:
     """Why D is not known to be A·B.
 
     span: where the code shows it, None for the whole kernel; load: an ldmatrix that loads other rows or columns than
-    the others of its sum; whole: whether all that was run is of A·B.
+    the others of its sum; whole: whether all that was run is of A·B; sized: whether M, N and K of the run decide it.
     """
 
     reason: str
     span: Span | None = None
     load: Span | None = None
     whole: bool = False
+    sized: bool = False
 
 
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
@@ -253,7 +254,7 @@ def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart 
         place = one.stored if stage in _STORED else place
     if why:
         load = _find_other_load(order, one, sides) if stage < 2 else None
-        return stage, OpenPart(f"in block {one.block}, {why}", load or place, load), None
+        return stage, OpenPart(f"in block {one.block}, {why}", load or place, load, sized=True), None
     return stage, None, (sides[0][0].lines, sides[1][0].lines)
 
 

@@ -6,13 +6,14 @@ They may have other names, such as rows, columns and depth; one number may be al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from lanescope.cxx.source_text import split_arguments
+from lanescope.inputs import join_words
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.products.known_sizes import is_depth
-from lanescope.workbench.products.known_sums import KnownMatrices
+from lanescope.workbench.products.known_sums import KnownMatrices, OpenPart
 from lanescope.workbench.products.product_sizes import is_count, is_leading, shorten_name
 from lanescope.workbench.products.replaced_sizes import list_assigned
 from lanescope.workbench.repair.repairs import apply_edits
@@ -61,11 +62,31 @@ def _list_roles(names: Sequence[str]) -> Iterator[dict[str, str]]:
         yield {m: "m", n: "n", k: "k"}
 
 
-def _list_sizes(text: str, function: FunctionText) -> list[str]:
-    """Return the integers among a kernel's parameters that may be sizes of matrices."""
+def explain_sizes(open_part: OpenPart | None, sizes: Collection[str]) -> OpenPart | None:
+    """Return why the D of a kernel is open: that sizes are not among its parameters, if they decide it. sizes: those
+    that are.
+    """
+    missing = [name.upper() for name in _LETTERS if name not in sizes]
+    if missing and (not sizes or (open_part is not None and open_part.sized)):
+        return OpenPart(f"none of its parameters is called {join_words(missing, 'or')}")
+    return open_part
+
+
+def list_pointers(text: str, function: FunctionText) -> set[str]:
+    """Return the names of a kernel's parameters that are pointers, such as K of attention."""
+    pointers = (part for part in _list_parameters(text, function) if "*" in part)
+    return {words[-1] for part in pointers if (words := _WORD.findall(part.partition("=")[0]))}
+
+
+def _list_parameters(text: str, function: FunctionText) -> list[str]:
     blank = blank_text(text)
     head = blank[blank.rfind(function.name, 0, function.body[0]) : function.body[0]]
-    parameters = split_arguments(head[head.find("(") + 1 : head.rfind(")")])
+    return split_arguments(head[head.find("(") + 1 : head.rfind(")")])
+
+
+def _list_sizes(text: str, function: FunctionText) -> list[str]:
+    """Return the integers among a kernel's parameters that may be sizes of matrices."""
+    parameters = _list_parameters(text, function)
     found = [one[1] for part in parameters if (one := _INTEGER.fullmatch(part.strip() + " "))]
     return [name for name in found if not is_leading(name) and not is_count(name)]
 
