@@ -11,7 +11,6 @@ from lanescope.app.instruction import headline
 from lanescope.app.instruction.state import bind_descriptor, parse_state
 from lanescope.app.read import elements
 from lanescope.app.read.certain_links import find_certain_link
-from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import read_text
 from lanescope.ptx import catalog
 from lanescope.render.figure import make_figure
@@ -21,10 +20,6 @@ from tests.sample import take_sample
 TILE = "TiledMMA<MMA_Atom<SM90_64x64x16_F32F16F16_{}>, Layout<Shape<_2,_1,_1>>>"
 F16_INTO_F32 = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"
 SS, RS = "SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_RS"
-
-
-def read(text: str) -> Reading:
-    return read_text(text)
 
 
 def show_pinned(link: str) -> tuple[str, ...]:
@@ -74,7 +69,7 @@ def test_an_answer_says_what_the_page_says_of_its_pin() -> None:
     ],
 )
 def test_what_lies_in_no_register_is_in_none(text: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert (reading.kind, reading.title) == ("unknown", "Not in registers")
     assert not find_certain_link(text)
 
@@ -101,7 +96,7 @@ def test_what_lies_in_no_register_is_in_none(text: str) -> None:
     sample=3,
 )
 def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert any(notice in one for one in reading.notices), reading.notices
 
 
@@ -113,7 +108,7 @@ def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> N
     ],
 )
 def test_a_word_that_is_not_used_makes_an_answer_uncertain(text: str, unused: str) -> None:
-    assert f"Not used: {unused}." in read(text).notices
+    assert f"Not used: {unused}." in read_text(text).notices
     assert not find_certain_link(text)
     name = next(word for word in re.split(r"[ ,]+", text) if "16" in word)
     assert find_certain_link(f"{text.split()[0]} of {name}")
@@ -121,10 +116,10 @@ def test_a_word_that_is_not_used_makes_an_answer_uncertain(text: str, unused: st
 
 @for_each("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of A[3][1] of mma.sp.m16n8k32 f16"])
 def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.title == "Not answered" and reading.also and not find_certain_link(text)
     name = "mma.m16n8k64 f32 += e2m1 × e2m1, scale ue4m3"
-    assert "A[3][1] is in lane 12" in read(f"A[3][1] of {name}").notices[0]
+    assert "A[3][1] is in lane 12" in read_text(f"A[3][1] of {name}").notices[0]
 
 
 @for_each(
@@ -140,7 +135,7 @@ def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
     ],
 )
 def test_scale_factors_and_metadata_are_operands(text: str, notice: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert notice in reading.notices[0] and reading.kind == "instruction", reading.notices
 
 
@@ -164,7 +159,7 @@ def test_scale_factors_and_metadata_are_operands(text: str, notice: str) -> None
     ],
 )
 def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "unknown" and reason in reading.notices[0], reading.notices
     assert not find_certain_link(text)
 
@@ -189,7 +184,7 @@ def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
     sample=4,
 )
 def test_a_place_is_read_alike_in_every_spelling(text: str, link: str) -> None:
-    assert urlsplit(read(text).link).query == link
+    assert urlsplit(read_text(text).link).query == link
 
 
 @for_each(
@@ -204,14 +199,14 @@ def test_a_place_is_read_alike_in_every_spelling(text: str, link: str) -> None:
 )
 def test_the_type_of_the_accumulator_selects_the_form(text: str) -> None:
     """PTX ISA, mma.m16n8k16: of f16 D is two registers, with c0 and c1 in the first."""
-    assert read(text).notices[0] == "D[3][5] is in lane 14, register R0, bits 31:16."
+    assert read_text(text).notices[0] == "D[3][5] is in lane 14, register R0, bits 31:16."
 
 
 def test_another_place_selects_no_other_types() -> None:
-    reading = read("D[3][5] lane 14 R1 of mma.m16n8k16 f16.f16.f16.f16")
+    reading = read_text("D[3][5] lane 14 R1 of mma.m16n8k16 f16.f16.f16.f16")
     assert reading.notices[0] == "Nothing of D[3][5] is in R1 of lane 14."
-    assert read("acc[3][5] of mma.m16n8k16 f16").notices[0] == "D[3][5] is in lane 14, register R1."
-    assert read("D[3][5] of mma.m16n8k16 bf16 with f16 accumulation").kind == "unknown"
+    assert read_text("acc[3][5] of mma.m16n8k16 f16").notices[0] == "D[3][5] is in lane 14, register R1."
+    assert read_text("D[3][5] of mma.m16n8k16 bf16 with f16 accumulation").kind == "unknown"
 
 
 def test_the_address_that_a_lane_supplies_is_not_what_it_receives() -> None:
@@ -220,8 +215,8 @@ def test_the_address_that_a_lane_supplies_is_not_what_it_receives() -> None:
         "what is the address of lane 17 in ldmatrix.x4",
         "which row address does lane 17 supply to ldmatrix x4",
     ):
-        assert read(text).notices == ("Lane 17 supplies the address of row 1 of matrix 2.",)
+        assert read_text(text).notices == ("Lane 17 supplies the address of row 1 of matrix 2.",)
 
 
 def test_a_shape_with_several_types_names_no_single_form() -> None:
-    assert read("mma.m8n8k4").facts["ptx"] is None and not find_certain_link("C[3][5] of mma.m8n8k4")
+    assert read_text("mma.m8n8k4").facts["ptx"] is None and not find_certain_link("C[3][5] of mma.m8n8k4")

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 
-from lanescope.app.read import text_meanings
 from lanescope.app.read.certain_links import find_certain_link
-from lanescope.app.read.facts import Reading
+from lanescope.app.read.text_meanings import read_text
 from lanescope.names import forms
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.client import Client
-
-
-def read(text: str) -> Reading:
-    return text_meanings.read_text(text)
 
 
 @for_each(
@@ -31,16 +26,16 @@ def read(text: str) -> Reading:
     ],
 )
 def test_a_name_is_read_as_its_tool_spells_it(text: str, title: str) -> None:
-    assert read(text).title == title
+    assert read_text(text).title == title
 
 
 def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:
     """By hand, PTX ISA table 51: D f32 1 << 4, A bf16 1 << 7, B bf16 1 << 10, N / 8 << 17, M / 16 << 24."""
-    reading = read("tcgen05.mma 128x256x16 bf16")
+    reading = read_text("tcgen05.mma 128x256x16 bf16")
     word = 1 << 4 | 1 << 7 | 1 << 10 | (256 // 8) << 17 | (128 // 16) << 24
     assert reading.link == f"/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x{word:08x}"
     assert "f32 += bf16 × bf16" in reading.title and "f32 += bf16 × bf16" in client.get(reading.link).text
-    pair = read("tcgen05.mma 2cta e4m3 e5m2")
+    pair = read_text("tcgen05.mma 2cta e4m3 e5m2")
     assert "kind::f8f6f4 f32 += e4m3 × e5m2 cta_group::2: M 256" in pair.title
     assert not any("wgmma" in one.link for one in (reading, *reading.also))
 
@@ -55,7 +50,7 @@ def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(cl
     ],
 )
 def test_sass_may_have_blanks_for_dots(text: str, name: str, types: set[str]) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.title.startswith(f"{name}: compiled from")
     assert {catalog.find(ptx).types["a"] for ptx in reading.facts["candidates"]} <= types
 
@@ -72,7 +67,7 @@ def test_sass_may_have_blanks_for_dots(text: str, name: str, types: set[str]) ->
     ],
 )
 def test_a_name_may_be_said_in_other_words(text: str, ptx: str | None) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "instruction" and (ptx is None or reading.facts["ptx"] == ptx), reading
 
 
@@ -81,7 +76,7 @@ def test_a_name_may_be_said_in_other_words(text: str, ptx: str | None) -> None:
     ["wgmma", "ldmatrix", "mma.sync", "tcgen05.mma", "tcgen05.ld", "wmma", "wgmma layouts", "wgmma register layout"],
 )
 def test_an_opcode_alone_lists_its_forms_first(text: str) -> None:
-    reading, opcode = read(text), text.split()[0].split(".")[0]
+    reading, opcode = read_text(text), text.split()[0].split(".")[0]
     assert reading.link.startswith("/instructions?q=") and reading.facts["candidates"][0].startswith(opcode)
 
 
@@ -95,13 +90,13 @@ def test_the_parts_of_a_line_may_stand_apart() -> None:
     for form in catalog.instructions()[::53]:  # a name without its signs means the form first
         named = forms.find_forms(re.sub(r"\+=|×|,|=|\+", " ", name_form(form).text))
         assert named.forms[0] is form, (form.ptx, named.forms[0].ptx)
-    assert read("wgmma 64 x 128 x 16 bf16").title == read("wgmma 64x128x16 bf16").title
+    assert read_text("wgmma 64 x 128 x 16 bf16").title == read_text("wgmma 64x128x16 bf16").title
 
 
 def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
-    assert "Did you mean" not in "".join(read("settings").notices)
-    assert "Did you mean ‘mbarrier’?" in read("mbarier").notices
-    assert "Did you mean" not in "".join(read("ping-pong kernel").notices)  # png is a word of the site
+    assert "Did you mean" not in "".join(read_text("settings").notices)
+    assert "Did you mean ‘mbarrier’?" in read_text("mbarier").notices
+    assert "Did you mean" not in "".join(read_text("ping-pong kernel").notices)  # png is a word of the site
 
 
 @for_each(
@@ -127,14 +122,14 @@ def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
     sample=8,
 )
 def test_a_shape_that_does_not_exist_is_refused_with_what_does(text: str, reason: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "unknown", reading
     assert reason in reading.notices[0] and not find_certain_link(text)
 
 
 @for_each("text", ["error: Illegal instruction 'wgmma.mma_async' without sm_90a", "llvm.nvvm.tcgen05.mma.shared"])
 def test_a_matrix_opcode_is_neither_another_instruction_nor_refused(text: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind != "unknown" and "neither multiplies" not in "".join(reading.notices)
 
 
@@ -147,13 +142,13 @@ def test_a_matrix_opcode_is_neither_another_instruction_nor_refused(text: str) -
     ],
 )
 def test_layouts_that_an_instruction_lacks_are_refused(text: str, reason: str) -> None:
-    told = read(text)
+    told = read_text(text)
     assert told.kind == "unknown" and reason in told.notices[0]
 
 
 def test_layouts_select_the_forms_that_have_them() -> None:
-    assert read("wmma m16n16k16 row row bf16").facts["ptx"].startswith("wmma.mma.sync.aligned.row.row.m16n16k16")
-    assert all(".col.row." in ptx for ptx in read("mma.m8n8k4 col.row f16").facts["candidates"])
+    assert read_text("wmma m16n16k16 row row bf16").facts["ptx"].startswith("wmma.mma.sync.aligned.row.row.m16n16k16")
+    assert all(".col.row." in ptx for ptx in read_text("mma.m8n8k4 col.row f16").facts["candidates"])
 
 
 @for_each(
@@ -161,4 +156,4 @@ def test_layouts_select_the_forms_that_have_them() -> None:
     [("can I use wgmma on B200?", "sm_100a"), ("can we use ldmatrix on Turing", "sm_75")],
 )
 def test_whether_a_gpu_has_an_instruction_may_be_asked_in_any_words(text: str, target: str) -> None:
-    assert read(text).link == f"/targets?target={target}"
+    assert read_text(text).link == f"/targets?target={target}"

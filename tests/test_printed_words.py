@@ -6,8 +6,10 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code.naming.named_constants import read_constants
+from lanescope.reader.words import word_spellings
 from lanescope.reader.words.descriptor_word import recognise_word
 from lanescope.workbench import build_workbench
+from tests import reader_corpus
 from tests.cases import for_each
 
 A0, A1, B0, B1 = "0x4000004000010100", "0x4000004000010102", "0x4000004000010400", "0x4000004000010402"
@@ -154,3 +156,12 @@ def test_a_type_may_call_its_fields_lbo_and_sbo() -> None:
     fields = "uint16_t start:14, :2; uint16_t lbo:14, :2; uint16_t sbo:14, :2; uint8_t :6, layout_type:2;"
     (told,) = recognise_word(f"union Desc {{ uint64_t desc; struct {{ {fields} }} bits; }};")
     assert told.title == "The bit-fields of a wgmma matrix descriptor"
+
+
+def test_the_marks_of_a_spelling_are_in_every_text_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spelling is only looked for in texts with one of its marks."""
+    texts = [entry.text for entry in reader_corpus.load_entries()]
+    found = [list(word_spellings.find_words(text)) for text in texts]
+    monkeypatch.setattr(word_spellings, "_SPELLINGS", dict.fromkeys(word_spellings._SPELLINGS, ()))
+    assert found == [list(word_spellings.find_words(text)) for text in texts]
+    assert sum(map(len, found)) > 20

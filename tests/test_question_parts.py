@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import random
 
-from lanescope.app.read import certain_links, element_texts, text_meanings
-from lanescope.app.read.facts import Reading
+from lanescope.app.read import certain_links, element_texts
+from lanescope.app.read.text_meanings import read_text
 from lanescope.ptx import catalog
 from tests.cases import for_each
 
 BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-
-
-def read(text: str) -> Reading:
-    return text_meanings.read_text(text)
 
 
 @for_each(
@@ -57,7 +53,7 @@ def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, t
     """A question counts from 1 with ordinals; a register of SASS counts from the first one of its operand, and an f64
     takes two.
     """
-    assert read(text).title.startswith(title)
+    assert read_text(text).title.startswith(title)
 
 
 @for_each(
@@ -86,18 +82,18 @@ def test_ordinals_registers_of_sass_and_fragments_of_cpp_are_places(text: str, t
     ],
 )
 def test_registers_of_sass_that_are_no_place_are_named_by_their_operand(text: str, reason: str) -> None:
-    told = read(text)
+    told = read_text(text)
     assert told.kind == "unknown" and reason in told.notices[0]
 
 
 def test_an_address_in_hexadecimal_is_no_size() -> None:
-    reading = read("row 3 col 5 in 128B swizzle fp16 at smem address 0x400")
+    reading = read_text("row 3 col 5 in 128B swizzle fp16 at smem address 0x400")
     assert reading.title == "Element [3][5] of a tile with the 128B swizzle"
 
 
 @for_each("text", ["ldmatrix x4 lane 13 register 2 f16", "row 3 col 5 in 128B swizzle at smem address 1024"])
 def test_a_place_that_the_page_does_not_show_is_named(text: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "topic" and "is not shown" in reading.notices[-1]
 
 
@@ -124,7 +120,7 @@ def test_code_is_no_question(code: str) -> None:
     ],
 )
 def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
-    assert read(text).link == f"/i/{BF16}?{link}"
+    assert read_text(text).link == f"/i/{BF16}?{link}"
 
 
 @for_each(
@@ -163,7 +159,7 @@ def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
     ],
 )
 def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind != "unknown" and any(answer in notice for notice in reading.notices), reading
 
 
@@ -199,7 +195,7 @@ def test_every_part_of_a_place_narrows_the_answer(text: str, answer: str) -> Non
     ],
 )
 def test_a_part_that_is_not_read_is_named(text: str, reason: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "unknown" and reason in reading.notices[0], reading
     assert not certain_links.find_certain_link(text)
 
@@ -212,7 +208,7 @@ def test_the_parts_of_a_place_select_what_the_maps_select() -> None:
         thread, value = draw.randrange(op.threads), draw.randrange(op.values)
         row, register = int(op.coords["row"][thread, value]), op.register_of(value)[0]
         parts = draw.sample([f"row {row}", f"thread {thread}", f"register {register}"], 3)
-        reading = read(f"{' '.join(parts)} of D of {form.ptx}")
+        reading = read_text(f"{' '.join(parts)} of D of {form.ptx}")
         holders = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
         alike = [v for v in range(op.values) if op.register_of(v)[0] == register and op.coords["row"][thread, v] == row]
         assert sorted(holders) == [(thread, v) for v in alike], form.ptx
@@ -220,5 +216,5 @@ def test_the_parts_of_a_place_select_what_the_maps_select() -> None:
 
 @for_each("text", ["C(5,5) and C(6,5) of a tile of 32 × 16 × 16", "C(5,5) of the tile"])
 def test_an_element_of_a_tile_asks_for_its_tiled_mma(text: str) -> None:
-    told = read(text)
+    told = read_text(text)
     assert told.title == "Of which TiledMMA?" and "C[5][5]" in told.notices[0]

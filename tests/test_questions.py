@@ -9,18 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from lanescope.app.instruction.state import parse_state
-from lanescope.app.read import certain_links, text_meanings
-from lanescope.app.read.facts import Reading
+from lanescope.app.read import certain_links
+from lanescope.app.read.text_meanings import read_text
 from lanescope.ptx import catalog
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.cases import for_each
 from tests.client import Client
 
 BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-
-
-def read(text: str) -> Reading:
-    return text_meanings.read_text(text)
 
 
 @for_each(
@@ -56,7 +52,7 @@ def test_the_answer_is_where_the_maps_put_the_element() -> None:
         op = form.operands[draw.choice("ad")]
         thread, value = draw.randrange(op.threads), draw.randrange(op.values)
         row, col = int(op.coords["row"][thread, value]), int(op.coords["col"][thread, value])
-        reading = read(f"{op.name.upper()}[{row}][{col}] of {form.ptx}")
+        reading = read_text(f"{op.name.upper()}[{row}][{col}] of {form.ptx}")
         assert reading.kind == "instruction", form.ptx
         holders = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
         places = np.argwhere((op.coords["row"] == row) & (op.coords["col"] == col))
@@ -87,7 +83,7 @@ def test_the_answer_is_where_the_maps_put_the_element() -> None:
     ],
 )
 def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "unknown" and limit in reading.notices[0], reading.notices
     assert certain_links.find_certain_link(text) == ""
     assert certain_links.find_nearest(text) == ()  # the instruction exists
@@ -100,21 +96,26 @@ def test_what_only_one_matrix_has_is_certain() -> None:
 
 def test_what_is_assumed_is_said() -> None:
     assert any(
-        "does not name a matrix: this is D" in notice for notice in read("who holds (3,5) in mma.m16n8k16 bf16").notices
+        "does not name a matrix: this is D" in notice
+        for notice in read_text("who holds (3,5) in mma.m16n8k16 bf16").notices
     )
-    assert any("stored compressed" in notice for notice in read("A[0][3] of mma.sp.m16n8k32 f16").notices)
-    assert any("usual instruction descriptor" in notice for notice in read("D[70][3] of tcgen05.mma.kind::f16").notices)
-    assert "Counted row by row, D[70] is D[8][6]." in read("D 70 of mma.m16n8k16 bf16").notices  # 8 · 8 + 6
-    assert any("sm_90" in notice and "unknown" in notice for notice in read("A[3][3] of wmma.m16n16k16 f16").notices)
-    assert any("in registers; a descriptor" in one for one in read("A[0][0] of wgmma.m64n8k16 f16").notices)
-    assert any("first warp" in one for one in read("lane 5 of wgmma.m64n64k16 f16").notices)
-    assert read("A[5][9]").title == read("lane 13").title == "Of which instruction?"
+    assert any("stored compressed" in notice for notice in read_text("A[0][3] of mma.sp.m16n8k32 f16").notices)
+    assert any(
+        "usual instruction descriptor" in notice for notice in read_text("D[70][3] of tcgen05.mma.kind::f16").notices
+    )
+    assert "Counted row by row, D[70] is D[8][6]." in read_text("D 70 of mma.m16n8k16 bf16").notices  # 8 · 8 + 6
+    assert any(
+        "sm_90" in notice and "unknown" in notice for notice in read_text("A[3][3] of wmma.m16n16k16 f16").notices
+    )
+    assert any("in registers; a descriptor" in one for one in read_text("A[0][0] of wgmma.m64n8k16 f16").notices)
+    assert any("first warp" in one for one in read_text("lane 5 of wgmma.m64n64k16 f16").notices)
+    assert read_text("A[5][9]").title == read_text("lane 13").title == "Of which instruction?"
 
 
 def test_a_lane_and_a_register() -> None:
-    lane = read("lane 13 of mma.m16n8k16 bf16")
+    lane = read_text("lane 13 of mma.m16n8k16 bf16")
     assert "lanes=13" in lane.link and "D: R0 D[3][2], R1 D[3][3], R2 D[11][2], R3 D[11][3]." in lane.notices
-    register = read("R2 of lane 20 of A of mma.m16n8k16 bf16")
+    register = read_text("R2 of lane 20 of A of mma.m16n8k16 bf16")
     assert [(one["row"], one["col"]) for one in register.facts["holders"]] == [(5, 8), (5, 9)]
     assert register.link.endswith("?lanes=20&pin=a:5,8")
 
@@ -136,33 +137,33 @@ def test_a_lane_and_a_register() -> None:
     ],
 )
 def test_a_place_is_asked_for_as_the_find_fields_take_it(text: str, link: str, notice: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.link == link and any(notice in one for one in reading.notices), reading.notices
 
 
 def test_a_load_names_the_matrix_of_an_element(client: Client) -> None:
-    reading = read("matrix 2[3][4] of ldmatrix.x4")
+    reading = read_text("matrix 2[3][4] of ldmatrix.x4")
     assert reading.link.endswith("?pin=matrix2:3,4") and "is not used" not in client.get(reading.link).text
     assert reading.notices[0] == "matrix 2[3][4] is in lane 14, register R2, bits 15:0."
-    assert "R1 matrix 1[3][2] matrix 1[3][3]" in read("lane 13 of ldmatrix.x4").notices[0]
-    assert read("lane 5 register 3 of tcgen05.ld.32x32b.x4").notices[0] == "data: R3 lane 5 column 3."
+    assert "R1 matrix 1[3][2] matrix 1[3][3]" in read_text("lane 13 of ldmatrix.x4").notices[0]
+    assert read_text("lane 5 register 3 of tcgen05.ld.32x32b.x4").notices[0] == "data: R3 lane 5 column 3."
 
 
 def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix(client: Client) -> None:
     """PTX ISA, ldmatrix: threads 0–7 supply the rows of matrix 0, 8–15 of matrix 1, 16–23 of 2, 24–31 of 3."""
-    reading = read("which lane of ldmatrix x4 supplies the address of row 3 of matrix 2")
+    reading = read_text("which lane of ldmatrix x4 supplies the address of row 3 of matrix 2")
     assert reading.notices[0] == "Lane 19 supplies the address of row 3 of matrix 2."
     assert reading.link.endswith("?pin=address2:3,0")
     told = re.sub(r"</?code>", "", client.get(reading.link).text)
     assert "lane 19 points at row 3 of matrix 2" in told
-    every = read("address of row 5 of ldmatrix.x4")
+    every = read_text("address of row 5 of ldmatrix.x4")
     assert [one["thread"] for one in every.facts["holders"]] == [5, 13, 21, 29]
-    assert read("which lane supplies row 3 of matrix 2 of ldmatrix x4").notices[0].startswith("Lane 19 supplies")
-    assert "matrices 0–3" in read("which lane supplies row 3 of matrix 4 of ldmatrix x4").notices[0]
-    assert "no matrix 4" in read("row 3 of matrix 4 of ldmatrix x4").notices[0]
-    other = read("what does lane 19 of ldmatrix x2 point at")
+    assert read_text("which lane supplies row 3 of matrix 2 of ldmatrix x4").notices[0].startswith("Lane 19 supplies")
+    assert "matrices 0–3" in read_text("which lane supplies row 3 of matrix 4 of ldmatrix x4").notices[0]
+    assert "no matrix 4" in read_text("row 3 of matrix 4 of ldmatrix x4").notices[0]
+    other = read_text("what does lane 19 of ldmatrix x2 point at")
     assert "ldmatrix.m8n8.x2 b16 uses no address of lane 19." in other.notices
-    assert "matrices 0–1" in read("ldmatrix x2 which lane gives the address of row 3 of matrix 3").notices[0]
+    assert "matrices 0–1" in read_text("ldmatrix x2 which lane gives the address of row 3 of matrix 3").notices[0]
 
 
 @for_each(
@@ -181,23 +182,23 @@ def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix(client: Cli
     ],
 )
 def test_a_coordinate_of_a_layout_has_its_index(text: str, index: int) -> None:
-    assert read(text).title.endswith(f"is at index {index}")
+    assert read_text(text).title.endswith(f"is at index {index}")
 
 
 def test_a_coordinate_outside_a_layout_names_the_range() -> None:
-    assert "(0–7, 0–63)" in read("where is (8,9) in (8,64):(64,1)?").notices[0]
+    assert "(0–7, 0–63)" in read_text("where is (8,9) in (8,64):(64,1)?").notices[0]
 
 
 def test_a_lane_counts_in_its_warp() -> None:
-    reading = read("warp 2 lane 5 of wgmma.m64n64k16 f16")
+    reading = read_text("warp 2 lane 5 of wgmma.m64n64k16 f16")
     assert "lanes=69" in reading.link and "D: R0 D[33][2]" in "".join(reading.notices)  # row 32 + 5 / 4, column 2·1
-    assert "warp 0 to 3" in read("warp 4 lane 5 of wgmma.m64n64k16 f16").notices[0]
+    assert "warp 0 to 3" in read_text("warp 4 lane 5 of wgmma.m64n64k16 f16").notices[0]
 
 
 def test_a_thread_is_in_one_warp() -> None:
-    assert "lanes=40" in read("warp 1 thread 40 of wgmma.m64n64k16 f16").link
-    assert "lanes=127" in read("warp 3 thread 127 of wgmma.m64n64k16 f16").link
-    assert "It is lane 8 of warp 1" in read("warp 0 thread 40 of wgmma.m64n64k16 f16").notices[0]
+    assert "lanes=40" in read_text("warp 1 thread 40 of wgmma.m64n64k16 f16").link
+    assert "lanes=127" in read_text("warp 3 thread 127 of wgmma.m64n64k16 f16").link
+    assert "It is lane 8 of warp 1" in read_text("warp 0 thread 40 of wgmma.m64n64k16 f16").notices[0]
 
 
 @for_each(
@@ -228,12 +229,12 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
     text_of_tile = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_64,_64,_16>{})"
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(64,64,16)")
     for text in (f"{text_of_tile} C(37,50)", f"C[37][50] of {text_of_tile}"):
-        reading = read(text)
+        reading = read_text(text)
         held = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
         assert held == made.operand("c").owner(37, 50) and reading.link.endswith("&pin=c:37,50")
         assert "is not used" not in client.get(reading.link).text
         assert certain_links.find_certain_link(text) == reading.link
-    assert "rows go from 0 to 63" in read(f"C(64,0) of {text_of_tile}").notices[0]
+    assert "rows go from 0 to 63" in read_text(f"C(64,0) of {text_of_tile}").notices[0]
 
 
 @for_each(
@@ -251,12 +252,12 @@ def test_two_places_open_the_page_with_both_pins(client: Client, text: str, pins
 
 
 def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
-    reading = read("A[5][9] and A[5][10] of mma.m16n8k16 bf16")
+    reading = read_text("A[5][9] and A[5][10] of mma.m16n8k16 bf16")
     assert [holder["thread"] for holder in reading.facts["holders"]] == [20, 21]
-    assert not any("B:" in notice for notice in read("lanes 3 and 4 of A of mma.m16n8k16 bf16").notices)
-    assert "Lane 4: D: R0 D[1][0]" in "".join(read("lane 3 and lane 4 of mma.m16n8k16 bf16").notices)
-    assert "Row 50 is outside" in read("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
-    assert "Write warp 0 lane 3" in read("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
+    assert not any("B:" in notice for notice in read_text("lanes 3 and 4 of A of mma.m16n8k16 bf16").notices)
+    assert "Lane 4: D: R0 D[1][0]" in "".join(read_text("lane 3 and lane 4 of mma.m16n8k16 bf16").notices)
+    assert "Row 50 is outside" in read_text("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
+    assert "Write warp 0 lane 3" in read_text("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
 
 
 # several parts of one place ------------------------------------------------------------------------------------------

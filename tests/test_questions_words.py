@@ -9,19 +9,14 @@ import pytest
 from lanescope.app.catalogue import full_text
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
-from lanescope.app.read import text_meanings
 from lanescope.app.read.certain_links import find_certain_link
-from lanescope.app.read.facts import Reading
+from lanescope.app.read.text_meanings import read_text
 from lanescope.app.read.thread_names import find_thread
 from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.client import Client
 
 BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-
-
-def read(text: str) -> Reading:
-    return text_meanings.read_text(text)
 
 
 @for_each(
@@ -34,7 +29,7 @@ def read(text: str) -> Reading:
     ],
 )
 def test_an_operand_alone_opens_the_page_about_it(text: str, page: str) -> None:
-    assert read(text).link == page
+    assert read_text(text).link == page
 
 
 # words ---------------------------------------------------------------------------------------------------------------
@@ -53,7 +48,7 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
     words = [word for slug in guide_index.ORDER for word in full_text.split_words(guide_index.read_title(slug))]
     for _ in range(60):
         text = f"why does my {draw.choice(words)} and the {draw.choice(words)} look odd"
-        assert read(text).title != "Not recognised", text
+        assert read_text(text).title != "Not recognised", text
 
 
 # names with what an opcode does not say ------------------------------------------------------------------------------
@@ -69,7 +64,7 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
     ],
 )
 def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert page in [one.link.partition("#")[0] for one in (reading, *reading.also)], reading
 
 
@@ -109,7 +104,7 @@ def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> No
     sample=12,
 )
 def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "topic" and page in [one.link for one in (reading, *reading.also)][:2], reading
     assert client.get(page).status_code == 200
 
@@ -123,7 +118,7 @@ def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) 
     ],
 )
 def test_a_load_or_store_of_shared_memory_leads_to_its_bank_conflicts(text: str, access: str) -> None:
-    assert read(text).link == f"/banks?access={access}"
+    assert read_text(text).link == f"/banks?access={access}"
 
 
 @for_each(
@@ -161,12 +156,12 @@ def test_a_load_or_store_of_shared_memory_leads_to_its_bank_conflicts(text: str,
     sample=12,
 )
 def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -> None:
-    assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
+    assert read_text(text).link.partition("#")[0] == page and client.get(page).status_code == 200
 
 
 @for_each("text", ["cutlass 1200", "https://github.com/NVIDIA/cutlass/pull/2"])
 def test_a_thread_without_a_page_opens_no_other(text: str) -> None:
-    assert (read(text).kind, read(text).title) == ("unknown", "No page on this thread")
+    assert (read_text(text).kind, read_text(text).title) == ("unknown", "No page on this thread")
     assert not find_certain_link(text)
 
 
@@ -209,7 +204,7 @@ def test_a_number_of_another_kind_names_no_thread() -> None:
     sample=12,
 )
 def test_a_task_opens_its_tool_and_a_question_its_text(client: Client, text: str, page: str) -> None:
-    assert read(text).link == page and client.get(page).status_code == 200
+    assert read_text(text).link == page and client.get(page).status_code == 200
 
 
 @for_each(
@@ -228,7 +223,7 @@ def test_a_task_opens_its_tool_and_a_question_its_text(client: Client, text: str
     ],
 )
 def test_a_gpu_or_a_target_opens_what_it_has(client: Client, text: str, target: str) -> None:
-    link = read(text).link
+    link = read_text(text).link
     assert link == f"/targets?target={target}" and client.get(link).status_code == 200
 
 
@@ -239,13 +234,13 @@ def test_a_question_about_a_target_and_instructions_counts_them() -> None:
             for form in catalog.instructions()
         )
 
-    assert read("does sm_120 have wgmma").notices[0].startswith("sm_120 has none of the")
-    one = read("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 on sm_75").notices[0]
+    assert read_text("does sm_120 have wgmma").notices[0].startswith("sm_120 has none of the")
+    one = read_text("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 on sm_75").notices[0]
     assert one.startswith("sm_75 does not have ") and "It assembles for sm_80" in one
-    assert f"sm_90a has {count('wgmma', 'sm_90a'):,}." in read("does sm_90 have wgmma").notices[0]
-    assert f"has {count('ldmatrix', 'sm_80')} of the" in read("does an A100 have ldmatrix").notices[0]
-    assert read("wgmma h100").kind == "instruction"  # a list, narrowed to what an H100 has
-    assert read("V100").title == "No target 'sm_70'" and read("sm_91").title == "No target 'sm_91'"
+    assert f"sm_90a has {count('wgmma', 'sm_90a'):,}." in read_text("does sm_90 have wgmma").notices[0]
+    assert f"has {count('ldmatrix', 'sm_80')} of the" in read_text("does an A100 have ldmatrix").notices[0]
+    assert read_text("wgmma h100").kind == "instruction"  # a list, narrowed to what an H100 has
+    assert read_text("V100").title == "No target 'sm_70'" and read_text("sm_91").title == "No target 'sm_91'"
 
 
 # shapes that do not exist --------------------------------------------------------------------------------------------

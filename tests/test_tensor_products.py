@@ -176,24 +176,20 @@ def test_pairs_of_elements_in_a_byte_are_followed(old: str, new: str, code: str)
     assert [one.code for one in run_blocks(plant((old, new), text=PACKED)).mistakes] == [code]
 
 
-SCALES = [  # what stands there, what is planted, the line
-    ("SFA + (row / 128", "SFA + (col / 128", "bring(sSFA"),
-    ("SFB + (col / 128", "SFB + (row / 128", "bring(sSFB"),
-    ("SFB + (col / 128 * (K / 64) +", "SFB + (", "bring(sSFB"),
-    ("SFA + (row / 128 * (K / 64)", "SFA + (row / 128 * (K / 128)", "bring(sSFA"),
-    ("SFA + (row / 128 * (K / 64) + t * (BK / 64))", "SFA + (row / 128 * (K / 64) + t)", "bring(sSFA"),
-    ("bring(sSFB, SFB", "bring(sSFB, SFA", "bring(sSFB"),
-    ("sSFA + 512 * k)", "sSFA)", "copy(d + BN +"),
-    ("sSFA + 512 * k)", "sSFA + 256 * k)", "copy(d + BN +"),
-    ("sSFB + 512 * k)", "sSFA + 512 * k)", "copy(d + BN + 32"),
-    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN + k,", "for (int k = 0; k < BK / 64; ++k) multiply"),
-    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN + 4 * (k ^ 1),", "for (int k = 0; k < BK / 64; ++k) multiply"),
-    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN,", "for (int k = 0; k < BK / 64; ++k) multiply"),
-    (
-        "d + BN + 4 * k, d + BN + 32 + 4 * k);",
-        "d + BN + 32 + 4 * k, d + BN + 4 * k);",
-        "for (int k = 0; k < BK / 64; ++k) multiply",
-    ),
+SCALES = [  # what stands there, what is planted
+    ("SFA + (row / 128", "SFA + (col / 128"),
+    ("SFB + (col / 128", "SFB + (row / 128"),
+    ("SFB + (col / 128 * (K / 64) +", "SFB + ("),
+    ("SFA + (row / 128 * (K / 64)", "SFA + (row / 128 * (K / 128)"),
+    ("SFA + (row / 128 * (K / 64) + t * (BK / 64))", "SFA + (row / 128 * (K / 64) + t)"),
+    ("bring(sSFB, SFB", "bring(sSFB, SFA"),
+    ("sSFA + 512 * k)", "sSFA)"),
+    ("sSFA + 512 * k)", "sSFA + 256 * k)"),
+    ("sSFB + 512 * k)", "sSFA + 512 * k)"),
+    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN + k,"),
+    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN + 4 * (k ^ 1),"),
+    ("k > 0, d + BN + 4 * k,", "k > 0, d + BN,"),
+    ("d + BN + 4 * k, d + BN + 32 + 4 * k);", "d + BN + 32 + 4 * k, d + BN + 4 * k);"),
 ]
 
 
@@ -214,28 +210,32 @@ BY_BYTE = (  # kind::mxf8f6f4: four products take the bytes of one word, by the 
     .replace("{k / 2}", "{k}")
     .replace("16U4_ALIGN8B", "UINT8")
 )
-BY_BYTE_MISTAKES = [  # what stands there, what is planted, the line
-    ("| id << 4", "", ':: "r"(d), "l"(a)'),
-    ("id << 29 | id << 4", "0", ':: "r"(d), "l"(a)'),
-    ("copy(d + BN + 32 + 4 * k, sSFB", "copy(d + BN + 32 + 4 * k, sSFA", "copy(d + BN + 32"),
-    ("8ull << 32", "4ull << 32", "const uint64_t of"),
-    ("SFB + (col / 128 * (K / 128)", "SFB + (col / 128 * (K / 256)", "bring(sSFB"),
+BY_BYTE_MISTAKES = [  # what stands there, what is planted
+    ("| id << 4", ""),
+    ("id << 29 | id << 4", "0"),
+    ("copy(d + BN + 32 + 4 * k, sSFB", "copy(d + BN + 32 + 4 * k, sSFA"),
+    ("8ull << 32", "4ull << 32"),
+    ("SFB + (col / 128 * (K / 128)", "SFB + (col / 128 * (K / 256)"),
 ]
 
 
-@for_each(("old", "new", "line"), BY_BYTE_MISTAKES, sample=2)
-def test_the_id_of_scale_factors_follows_k(old: str, new: str, line: str) -> None:
+def explain_open(*changes: tuple[str, str], text: str) -> str:
+    """Return why D of a kernel with these changes, none of which is certainly wrong, is not known to be A·B."""
+    report = run_blocks(plant(*changes, text=text))
+    (point,) = report.open
+    assert not report.mistakes
+    return point.message
+
+
+@for_each(("old", "new"), BY_BYTE_MISTAKES, sample=2)
+def test_the_id_of_scale_factors_follows_k(old: str, new: str) -> None:
     assert run_blocks(BY_BYTE) == OriginReport()
-    text = plant((old, new), text=BY_BYTE)
-    ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
-    assert code == "scale_factors_unusual" and at.startswith(line), at
+    assert "scale factors" in explain_open((old, new), text=BY_BYTE)
 
 
-@for_each(("old", "new", "line"), SCALES, sample=4)
-def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str, line: str) -> None:
-    text = plant((old, new), text=PACKED)
-    ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
-    assert code == "scale_factors_unusual" and at.startswith(line), at
+@for_each(("old", "new"), SCALES, sample=4)
+def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str) -> None:
+    assert "scale factors" in explain_open((old, new), text=PACKED)
 
 
 WIDE = (
@@ -252,10 +252,8 @@ WIDE = (
 
 @pytest.mark.thorough
 def test_columns_after_the_first_128_have_an_atom_of_their_own() -> None:
-    assert run_blocks(WIDE).mistakes == ()
-    text = plant(("36 + 4 * k, sSFB + 512)", "36 + 4 * k, sSFB)"), text=WIDE)
-    ((code, at),) = locate_findings(text, run_blocks(text).mistakes)
-    assert code == "scale_factors_unusual" and at.startswith("copy(d + BN + 32")
+    assert "scale factors" not in explain_open(text=WIDE)
+    assert "the same scale factors of B" in explain_open(("36 + 4 * k, sSFB + 512)", "36 + 4 * k, sSFB)"), text=WIDE)
 
 
 def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
@@ -263,8 +261,8 @@ def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
     assert run_blocks(PACKED) == OriginReport()
     by_k = ("(row / 128 * (K / 64) + t * (BK / 64)) * 512", "(t * (M / 128) + row / 128) * (BK / 64) * 512")
     assert run_blocks(plant(by_k, text=PACKED)) == OriginReport()
-    ones = plant(("SFB + (col / 128 * (K / 64) + t * (BK / 64)) * 512", "SFB"), text=PACKED)
-    assert [not run_blocks(ones).mistakes, len(run_blocks(ones).open)] == [True, 1]
+    ones = "SFB + (col / 128 * (K / 64) + t * (BK / 64)) * 512", "SFB"
+    assert "the same scale factors of B" in explain_open(ones, text=PACKED)
 
 
 def test_a_template_may_be_given_maps_of_several_ranks() -> None:

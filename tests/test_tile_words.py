@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from lanescope.app.read import certain_links, text_meanings
-from lanescope.app.read.facts import Reading
+from lanescope.app.read import certain_links
+from lanescope.app.read.text_meanings import read_text
 from tests.cases import for_each
 from tests.client import Client
-
-
-def read(text: str) -> Reading:
-    return text_meanings.read_text(text)
 
 
 @for_each(
@@ -36,7 +32,7 @@ def test_a_box_in_words_opens_its_tile(client: Client, text: str, sizes: str) ->
     ],
 )
 def test_each_box_in_words_opens_its_tile(text: str, tiles: list[str]) -> None:
-    told = read(text)
+    told = read_text(text)
     assert [meaning.link.partition("&mn=")[2] for meaning in (told, *told.also)] == [tile[3:] for tile in tiles]
 
 
@@ -49,7 +45,7 @@ def test_each_box_in_words_opens_its_tile(text: str, tiles: list[str]) -> None:
     ],
 )
 def test_each_box_of_a_print_is_a_map_with_its_own_swizzle(text: str) -> None:
-    told = read(text)
+    told = read_text(text)
     found = [(meaning.facts["box"][:2], meaning.facts["swizzle"]) for meaning in (told, *told.also)]
     assert found == [([64, 128], "128B"), ([32, 64], "64B")]
 
@@ -70,7 +66,7 @@ def test_each_box_of_a_print_is_a_map_with_its_own_swizzle(text: str) -> None:
     ],
 )
 def test_a_tile_that_is_open_or_none_is_refused_with_the_reason(text: str, reason: str) -> None:
-    told = read(text)
+    told = read_text(text)
     assert told.kind == "unknown" and reason in told.notices[0] and not certain_links.find_certain_link(text)
 
 
@@ -85,9 +81,9 @@ def test_a_tile_that_is_open_or_none_is_refused_with_the_reason(text: str, reaso
     ],
 )
 def test_a_tile_has_one_title_however_it_is_written(text: str) -> None:
-    assert read(text).title == "Tile of 128×64 16-bit elements: K-major, swizzle 128B"
+    assert read_text(text).title == "Tile of 128×64 16-bit elements: K-major, swizzle 128B"
 
 
 @for_each("text", ["64x128 f32", "wgmma 64x128 bf16", "64x128x16 bf16"])
 def test_sizes_without_a_word_of_a_tile_are_those_of_an_instruction(text: str) -> None:
-    assert read(text).kind == "instruction"
+    assert read_text(text).kind == "instruction"

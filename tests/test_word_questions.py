@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from lanescope.app.read import text_meanings
-from lanescope.app.read.facts import Reading
+from lanescope.app.read.text_meanings import read_text
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
-
-
-def read(text: str) -> Reading:
-    return text_meanings.read_text(text)
 
 
 @for_each(
@@ -26,13 +21,13 @@ def read(text: str) -> Reading:
 )
 def test_a_word_beside_its_instruction_opens_what_it_reads(client: Client, text: str, query: str) -> None:
     opcode = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
-    reading = read(text)
+    reading = read_text(text)
     assert reading.link == f"/descriptor/wgmma/0x4000004000010000?instruction={opcode}&{query}", reading
     assert not reading.notices and client.get(reading.link).status_code == 200
 
 
 def test_a_word_of_tcgen05_beside_its_instruction_opens_what_it_reads(client: Client) -> None:
-    reading = read("0x4000404000010000 for A of tcgen05.mma.cta_group::1.kind::f16")
+    reading = read_text("0x4000404000010000 for A of tcgen05.mma.cta_group::1.kind::f16")
     opcode = "tcgen05.mma.cta_group%3A%3A1.kind%3A%3Af16"
     assert reading.link == f"/descriptor/tcgen05/0x4000404000010000?instruction={opcode}&operand=a"
     assert client.get(reading.link).status_code == 200
@@ -49,7 +44,7 @@ def test_a_word_of_tcgen05_beside_its_instruction_opens_what_it_reads(client: Cl
     ],
 )
 def test_what_is_not_read_of_a_text_is_said(text: str, says: str) -> None:
-    assert any(says in notice for notice in read(text).notices), read(text)
+    assert any(says in notice for notice in read_text(text).notices), read_text(text)
 
 
 @for_each(
@@ -65,7 +60,7 @@ def test_what_is_not_read_of_a_text_is_said(text: str, says: str) -> None:
 )
 def test_what_is_read_is_not_called_unread(text: str) -> None:
     said = ("Not read", "Not used", "No instruction")  # an opcode without tables exists, too
-    assert not any(notice.startswith(said) for notice in read(text).notices)
+    assert not any(notice.startswith(said) for notice in read_text(text).notices)
 
 
 @for_each(
@@ -79,33 +74,33 @@ def test_what_is_read_is_not_called_unread(text: str) -> None:
     ],
 )
 def test_fields_beside_a_bare_word_are_compared_with_its_own(text: str, notices: tuple[str, ...]) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert reading.kind == "descriptor" and reading.notices == notices
 
 
 def test_a_labelled_word_keeps_its_label_beside_fields() -> None:
-    assert read("desc: 0x4000004000010000 sbo=512").title.endswith("(desc)")
+    assert read_text("desc: 0x4000004000010000 sbo=512").title.endswith("(desc)")
 
 
 def test_a_start_in_other_units_than_the_strides_is_said() -> None:
-    assert "The start address is read as bytes." in read("start 0x4000 LBO 1 SBO 64 swizzle 128B").notices
-    assert not any("start are" in notice for notice in read("LBO=1 SBO=64 layout_type=3").notices)
+    assert "The start address is read as bytes." in read_text("start 0x4000 LBO 1 SBO 64 swizzle 128B").notices
+    assert not any("start are" in notice for notice in read_text("LBO=1 SBO=64 layout_type=3").notices)
 
 
 def test_a_type_beside_a_word_names_no_instruction() -> None:
-    assert read("0x4000004000010000 bf16").notices == ("Not used: bf16.",)
+    assert read_text("0x4000004000010000 bf16").notices == ("Not used: bf16.",)
 
 
 @for_each("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
 def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
-    reading = read(text)
+    reading = read_text(text)
     assert "idesc=" not in reading.link and not any("idesc=" in one.link for one in reading.also)
 
 
 def test_a_word_may_name_its_kind_after_it() -> None:
-    reading = read("0x4000004000010100 wgmma")
+    reading = read_text("0x4000004000010100 wgmma")
     assert reading.kind == "descriptor" and reading.facts["word"] == "0x4000004000010100"
-    assert read("cutlass::gemm::GemmShape<16,8,16>").title == read("m16n8k16").title
+    assert read_text("cutlass::gemm::GemmShape<16,8,16>").title == read_text("m16n8k16").title
 
 
 @for_each(
@@ -118,12 +113,12 @@ def test_a_word_may_name_its_kind_after_it() -> None:
     ],
 )
 def test_an_operator_before_a_word_is_computed(text: str, word: int) -> None:
-    told = read(text)
+    told = read_text(text)
     assert int(told.facts["word"], 0) == word and not any("Not read" in notice for notice in told.notices)
 
 
 def test_a_negative_word_in_hexadecimal_is_refused() -> None:
-    told = read("-0x4000004000010100")
+    told = read_text("-0x4000004000010100")
     assert told.kind == "unknown" and "is negative" in told.notices[0]
 
 
@@ -136,17 +131,17 @@ def test_a_negative_word_in_hexadecimal_is_refused() -> None:
     ],
 )
 def test_the_instruction_descriptor_in_a_line_is_read_beside_its_instruction(line: str) -> None:
-    told = read(line)
+    told = read_text(line)
     assert told.kind == "instruction" and told.also[0].link == "/idesc/0x08400490?kind=f16"
 
 
 def test_a_number_that_the_kind_does_not_accept_is_not_its_descriptor() -> None:
-    told = read("tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, 0x08400490, p;")
+    told = read_text("tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, 0x08400490, p;")
     assert told.notices == ("Not read: 0x08400490.",) and not told.also
 
 
 def test_a_kind_beside_a_word_makes_it_an_instruction_descriptor() -> None:
-    told = read("0x08400490 kind::f16 bf16")
+    told = read_text("0x08400490 kind::f16 bf16")
     assert told.link == "/idesc/0x08400490?kind=f16" and told.notices == ("Not used: bf16.",)
 
 
@@ -163,4 +158,4 @@ def test_a_word_that_contradicts_its_text_fails_the_command(text: str, status: i
 
 
 def test_leading_zeros_of_a_labelled_word_are_decimal() -> None:
-    assert "0x00002774" in read("idesc 00010100").notices[0]  # 10100
+    assert "0x00002774" in read_text("idesc 00010100").notices[0]  # 10100

@@ -1,4 +1,4 @@
-"""Read a shape of CuTe that has no strides: why it is no layout, and the layout that it may mean."""
+"""Refuse a CuTe shape without strides, and suggest the layout that it may mean."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from lanescope.app.read import page_meanings, question_readings
 from lanescope.app.read.facts import Reading
 from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words
+from lanescope.inputs import join_words, shorten_value
 from lanescope.ptx.table.descriptors import FORMATS
 from lanescope.shared.swizzle import Swizzle
 
@@ -32,7 +32,8 @@ def read_swizzle(text: str) -> Reading | None:
         swizzle = parse_swizzle("Sw<{}>".format(re.sub(r"[\s_]", "", match["numbers"])))
     except LayoutError as error:
         hint = error.hint if error.code == "bad_cute" else "A swizzle has three numbers: Swizzle<3,4,3>."
-        return question_readings.build_unknown(text, "Not a swizzle", [f"{error.message} {hint}"])
+        why = f"'{shorten_value(text.strip())}' is not a swizzle of 32-bit indices. {hint}"
+        return question_readings.build_unknown(text, "Not a swizzle", [why])
     name = str(swizzle).replace("Sw", "Swizzle")
     meaning = page_meanings.build_page_meaning(name, _PAGE, (_describe_bits(swizzle), _describe_mode(swizzle)))
     return copy_fact(Reading, meaning, also=tuple(page_meanings.search_question(f"swizzle {name}", [meaning])))

@@ -83,7 +83,7 @@ class _TileWords:
 
 
 def _parse_words(text: str) -> _TileWords | None:
-    """Parse a text of tiles; None for another one, or if it names no swizzle. LayoutError for one that none has."""
+    """Parse tiles in words; return None for any other text. LayoutError if no tile has a swizzle of that width."""
     sizes = tuple((int(first), int(second)) for first, second in SIZES.findall(text))
     words = list_words(_JOINED.sub(" ", _BITS.sub(" ", SIZES.sub(" ", text))))
     if not sizes or not _are_of_tiles(words, len(sizes) > 1):

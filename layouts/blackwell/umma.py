@@ -20,6 +20,7 @@ from lanescope.ptx.table.descriptors import TCGEN05, fit_format
 from lanescope.ptx.table.kinds import PAIR, WS
 
 DEFAULT, DEFAULT_IDESC = "tcgen05.mma.cta_group::1.kind::f16", "0x08400490"
+SCALE_VECTORS = {**{f"scale_vec::{n}X": f"{n}X" for n in (1, 2, 4)}, "block16": "4X", "block32": ""}
 _TEXT = re.compile(r"tcgen05\s*\.\s*mma((?:\s*\.\s*[\w:]+)*)", re.I)
 HINT = f"Write tcgen05.mma with its .cta_group and .kind, e.g. {DEFAULT}."
 
@@ -60,6 +61,16 @@ def parse_mma_opcode(text: object) -> MmaOpcode:
         return MmaOpcode(row, idesc.get_form(group, int("ws" in words)), "sp" in words)
     except LayoutError as error:
         raise error.move_to_field("instruction", "bad_instruction") from None
+
+
+def find_scale_vector(opcode: str, kind: MmaKind) -> str:
+    """Return the scale vector that an opcode names, such as 4X, or the first one of its kind; "" without one.
+
+    >>> find_scale_vector("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", idesc.get_kind("kind::mxf4"))
+    '2X'
+    """
+    named = next((SCALE_VECTORS[word] for word in opcode.split(".") if word in SCALE_VECTORS), "")
+    return named or next(iter(kind.scaled), "")
 
 
 def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.product import TensorProduct, multiply
 from lanescope.blackwell.tmem import LANES
-from lanescope.blackwell.umma import MmaOpcode, parse_mma_opcode
+from lanescope.blackwell.umma import SCALE_VECTORS, MmaOpcode, find_scale_vector, parse_mma_opcode
 from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
 from lanescope.emulate.instructions.async_work import Issuer
 from lanescope.emulate.instructions.mbarriers import arrive_on
@@ -41,7 +41,6 @@ Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]
 # words that change the result and are not emulated; `fill` and `discard` only control the collector's contents
 _OPEN = ("ashift", "use", "lastuse")
-_VECTORS = {"block16": "4X", "block32": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +77,9 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _find_scale_vector(statement: Statement, opcode: MmaOpcode) -> str:
-    word = next((w.partition("scale_vec::")[2] for w in statement.words if w.startswith("scale_vec::")), "")
-    if word or not opcode.kind.scaled:
-        return word
-    block = statement.find_word(tuple(_VECTORS))
-    if not block and len(opcode.kind.scaled) > 1:
+    if len(opcode.kind.scaled) > 1 and not statement.find_word(tuple(SCALE_VECTORS)):
         raise UnknownInstructionError(statement, f"{statement.opcode} names no scale vector")
-    return _VECTORS.get(block, "") or next(iter(opcode.kind.scaled))
+    return find_scale_vector(statement.opcode, opcode.kind)
 
 
 def _read_operands(compiler: Compiler, statement: Statement, opcode: MmaOpcode) -> _ProductOperands:

@@ -34,7 +34,7 @@ from lanescope.reader.threads.run_state import StepsOverError
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.products import product_slices, scale_origins
+from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
 from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
 from lanescope.workbench.products.lost_elements import (
@@ -84,7 +84,6 @@ TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
     "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
-    **scale_origins.TITLES,
     **OVERWRITE_TITLES,
 }
 DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
@@ -322,7 +321,6 @@ def _list_mistakes(
         yield find_lost_element(finders, tiles)
         yield find_uncovered(sums, given, adds)
         yield find_stored_twice(drop_second_outputs(tiles))
-    yield scale_origins.find_wrong_factors(sums)[0]
 
 
 # tiles ----------------------------------------------------------------------------------------------------------------

@@ -30,14 +30,10 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakenFactors:
-    """The factors that a product takes: [rows, factors]. arrays: numbers of their sources; offsets: the bytes in these;
-    places: the addresses in shared memory that they were copied from; copy: the tcgen05.cp of the first one.
-    """
+    """The factors of a product: [rows, factors]. arrays: numbers of their sources; offsets: the bytes in these."""
 
     arrays: Ints
     offsets: Ints
-    places: Ints
-    copy: ScaleCopy | None
 
     @property
     def is_known(self) -> bool:
@@ -46,14 +42,13 @@ class TakenFactors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleMemory:
-    """The factors of one block. lines: copies of bytes to shared memory; names: of the sources; cells: (source, byte,
-    address in shared memory, copy) of each factor: [columns, lanes, bytes, 4].
+    """The factors of one block. lines: copies of bytes to shared memory; names: of the sources; cells: the source and
+    the byte of each factor: [columns, lanes, bytes, 2].
     """
 
     lines: list[tuple[LineMove, int]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    cells: Ints = field(default_factory=lambda: np.full((COLUMNS, LANES, WORD, 4), UNKNOWN, np.int64))
-    copies: list[ScaleCopy] = field(default_factory=list)
+    cells: Ints = field(default_factory=lambda: np.full((COLUMNS, LANES, WORD, 2), UNKNOWN, np.int64))
     taken: dict[tuple[int, str], TakenFactors] = field(default_factory=dict)
 
     def fill_line(self, move: LineMove, lane: int, owner: Ints) -> bool:
@@ -75,11 +70,8 @@ class ScaleMemory:
             return
         if places.min() < 0 or places.max() >= SHARED_BYTES or len(columns) < WORD:
             return
-        found = np.stack(
-            [*self._find_sources(places, owner, boxes), places, np.full_like(places, len(self.copies))], -1
-        )
-        self.copies.append(copy)
-        columns[:] = found.reshape(LANES, WORD, WORD, 4).transpose(1, 0, 2, 3)
+        found = np.stack(self._find_sources(places, owner, boxes), -1)
+        columns[:] = found.reshape(LANES, WORD, WORD, 2).transpose(1, 0, 2, 3)
 
     def _find_sources(self, places: Ints, owner: Ints, boxes: Sequence[LoadedBox]) -> tuple[Ints, Ints]:
         """Return the number of the source of each byte, and its offset in that."""
@@ -108,9 +100,7 @@ class ScaleMemory:
             column = (use.column + row // LANES)[:, None].clip(0, COLUMNS - 1)
             byte = (use.byte + np.arange(use.count)).clip(0, WORD - 1)
             cells = self.cells[column, (row % LANES)[:, None], byte]
-            first = int(cells[0, 0, 3])
-            copy = self.copies[first] if first >= 0 else None
-            self.taken[product.event, name] = TakenFactors(cells[..., 0], cells[..., 1], cells[..., 2], copy)
+            self.taken[product.event, name] = TakenFactors(cells[..., 0], cells[..., 1])
 
 
 def _find_offsets(box: LoadedBox, places: Ints) -> Ints | None:

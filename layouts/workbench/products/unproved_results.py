@@ -26,7 +26,7 @@ from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
 from lanescope.workbench.products.product_sizes import is_leading
-from lanescope.workbench.products.scale_origins import find_wrong_factors
+from lanescope.workbench.products.scale_origins import explain_factors
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
@@ -54,6 +54,7 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     if not sums:
         yield "what some of its products multiply is not known"
         return
+    yield explain_factors(sums)
     if any(one.get_size(n) is None for one in sums for n in (0, 1)) or sizes is None:
         yield "which sizes are M, N and K is not known, and equal ones hide exchanged sizes"
         return
@@ -65,7 +66,6 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     yield _find_other_matrix(sums)
     if any(finder.trace.sums.scaled for finder in finders):
         yield "the scale factors that tcgen05.cp copies are not followed"
-    yield find_wrong_factors(sums)[1]
     if not _covers_matrix(sums, grid):
         yield "the blocks that were run do not show that all of its tiles are computed, each once"
 

@@ -18,7 +18,7 @@ from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem.access import mask_touched, parse_access
 from lanescope.blackwell.tmem.operands import TmemMma, make_tmem_layout
 from lanescope.blackwell.tmem.placement import PlacedOperand
-from lanescope.blackwell.umma import parse_mma_opcode
+from lanescope.blackwell.umma import find_scale_vector, parse_mma_opcode
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.tmem import COLUMNS, LANES, QUARTER
@@ -33,7 +33,6 @@ _WORD = (1 << 64) - 1
 _GROUP_BYTES = 8 * 16  # of a core matrix
 _UNIT = 16  # lanes: a part of tensor memory is that many lanes of a column
 ROWS = LANES // _UNIT
-_VECTORS = {**{f"scale_vec::{n}X": f"{n}X" for n in (1, 2, 4)}, "block16": "4X", "block32": ""}
 
 
 class OpenColumnsError(Exception):
@@ -185,7 +184,7 @@ def _place_operands(opcode: str, word: int, places: tuple[tuple[str, int], ...])
     descriptor = IdescWord(word, mma.kind)
     if idesc.find_problems(descriptor):
         raise OpenColumnsError
-    vector = next((_VECTORS[word] for word in opcode.split(".") if word in _VECTORS), "")
+    vector = find_scale_vector(opcode, mma.kind)
     sizes = TmemMma(mma.kind, mma.form, mma.sparse, descriptor.m, descriptor.n, scale_vec=vector)
     found = []
     for name, address in places:

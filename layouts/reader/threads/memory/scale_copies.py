@@ -14,7 +14,7 @@ import numpy as np
 
 from lanescope.blackwell import idesc
 from lanescope.blackwell.tmem import FACTORS
-from lanescope.blackwell.umma import parse_mma_opcode
+from lanescope.blackwell.umma import find_scale_vector, parse_mma_opcode
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 from lanescope.reader.threads.memory.tile_records import LineMove, ScaleCopy, ScaleUse
@@ -35,9 +35,7 @@ def make_line_move(code: AsmCode, opcode: str, operands: Sequence[str], mask: Ma
     place, size, threads = code.find_lanes(operands[0]), code.find_lanes(operands[2]), code.run.threads
     if source.offset.const is None or place is None or size is None:
         return None
-    start = spread_coefficient(source.offset.const, threads)
-    site = code.get_site(operands[1])
-    return LineMove(event, mask.copy(), source.array, start, place, size, code.run.find_own_place(site))
+    return LineMove(event, mask.copy(), source.array, spread_coefficient(source.offset.const, threads), place, size)
 
 
 def make_scale_copy(event: TensorEvent, number: int) -> ScaleCopy | None:
@@ -47,7 +45,7 @@ def make_scale_copy(event: TensorEvent, number: int) -> ScaleCopy | None:
     if not alone or not _COPY.fullmatch(event.opcode):
         return None
     word = int(event.operands["source"][lane]) & ((1 << 64) - 1)
-    return ScaleCopy(number, word, int(event.operands["at"][lane]) & _COLUMN, event.sites, event.call)
+    return ScaleCopy(number, word, int(event.operands["at"][lane]) & _COLUMN)
 
 
 def list_scale_uses(event: TensorEvent) -> Mapping[str, ScaleUse]:
@@ -57,22 +55,12 @@ def list_scale_uses(event: TensorEvent) -> Mapping[str, ScaleUse]:
     lane = int(event.mask.argmax())
     kind = parse_mma_opcode(event.opcode).kind
     word = idesc.IdescWord(int(event.operands["idesc"][lane]) & idesc.MOST, kind)
-    count = _count_factors(event.opcode)
+    count = FACTORS[find_scale_vector(event.opcode, kind)]
     return {
         name: ScaleUse(
             int(event.operands[f"scale_{name}"][lane]) & _COLUMN,
             word.get_code(f"sf{name}_id"),
             count,
-            event.sites[f"scale_{name}"],
-            event.sites["idesc"],
         )
         for name in "ab"
     }
-
-
-def _count_factors(opcode: str) -> int:
-    """Return the scale factors of a row in one product."""
-    words = set(opcode.split("."))
-    if words & {"block16", "scale_vec::4X"}:
-        return FACTORS["4X"]
-    return FACTORS["2X" if words & {"kind::mxf4", "kind::mxf4nvf4"} else "1X"]

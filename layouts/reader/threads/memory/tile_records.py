@@ -34,7 +34,7 @@ class BoxMove:
 @dataclass(frozen=True, slots=True, eq=False)
 class LineMove:
     """A cp.async.bulk from global to shared memory. array: its name; start: the offset in it, place: the address in
-    shared memory, size: the bytes, of every thread; site: where the source is given.
+    shared memory, size: the bytes, of every thread.
     """
 
     event: int
@@ -43,38 +43,26 @@ class LineMove:
     start: Ints
     place: Ints
     size: Ints
-    site: Span
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleCopy:
-    """A tcgen05.cp.32x128b.warpx4 of scale factors. word: the descriptor of its source; column: where it puts them;
-    sites: where these are given; call: where the kernel's own lines lead to it.
-    """
+    """A tcgen05.cp.32x128b.warpx4 of scale factors. word: the descriptor of its source; column: where it puts them."""
 
     event: int
     word: int
     column: int
-    sites: Mapping[str, Span]
-    call: Span
-
-    @property
-    def start(self) -> int:
-        """The address of its source."""
-        return self.word % (1 << 14) << 4
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleUse:
-    """The scale factors of an operand of a product. column: their first one; byte: the first of each word, count: the
-    factors of a row; site, id_site: where the address and the instruction descriptor are given.
+    """The scale factors of an operand of a product. column: their first one; byte: the first of each word; count: of a
+    row.
     """
 
     column: int
     byte: int
     count: int
-    site: Span
-    id_site: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
