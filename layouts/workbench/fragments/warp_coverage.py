@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from lanescope.reader.threads.block_sizes import WARP
 from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
@@ -18,7 +19,6 @@ from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import blank_text
 
-WARP = 32
 TITLES = {"warps_overlap": "Warps multiply the same fragments"}
 _OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]?\b|threadIdx\s*\.\s*y|\w+Warp\w*")
 _WARP_NUMBER = re.compile(r"/\s*(?:32\b|\(?\s*WARP_?SIZE|warpSize|kWarpSize|32u)|>>\s*5\b", re.I)
