@@ -29,6 +29,14 @@ TITLES = {
     "store_outside": "A store to shared memory is outside all arrays",
     "element_type": "An instruction multiplies another type than its arrays have",
 }
+WRONG_TRANSPOSE = "wrong_transpose", "The transpose immediate selects the other major: with the other value, D is A·B."
+OTHER_LOADS = (
+    (
+        "fragment_mismatch",
+        "This ldmatrix loads other rows or columns than others of its sum: with {} here, D is A·B.",
+    ),
+    ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
+)
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
 _MAPPED = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # data types of tensor maps

@@ -10,9 +10,9 @@ that nothing has stored, and sums that miss, or have too many, of the same numbe
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
@@ -30,8 +30,10 @@ from lanescope.workbench.products.known_bounds import (
     list_bound_edits,
     list_guard_edits,
 )
-from lanescope.workbench.products.known_fragments import FragmentLister, find_change, find_lost
+from lanescope.workbench.products.known_fragments import FragmentLister, explain_nothing, find_change, find_lost
 from lanescope.workbench.products.known_mistakes import (
+    OTHER_LOADS,
+    WRONG_TRANSPOSE,
     describe_part,
     find_other_type,
     find_unfilled,
@@ -54,7 +56,15 @@ from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, 
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductReport, ProductVerdict
 from lanescope.workbench.products.product_sizes import shorten_name
-from lanescope.workbench.products.size_names import explain_sizes, list_named_sizes, list_pointers
+from lanescope.workbench.products.size_names import (
+    NamedSizes,
+    explain_sizes,
+    find_letters,
+    has_blocks,
+    list_named_sizes,
+    list_own_sizes,
+    list_sizes,
+)
 from lanescope.workbench.products.unproved_results import make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
@@ -66,18 +76,9 @@ _LONGEST = 768  # K of a run
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
-_TRANSPOSE = "wrong_transpose", "The transpose immediate selects the other major: with the other value, D is A·B."
-_LOADS = (
-    (
-        "fragment_mismatch",
-        "This ldmatrix loads other rows or columns than others of its sum: with {} here, D is A·B.",
-    ),
-    ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
-)
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-_NOTHING = OpenPart("")  # of a kernel without products that are followed
 
 
 def judge_known_products(
@@ -153,11 +154,19 @@ class _KnownRun:
         """Judge D, also with M, N and K by other names if the kernel lacks one of them: only a proof counts there."""
         open_part, mistake = self.judge()
         if mistake is None and open_part is not None and not open_part.whole and len(self.sizes) < 3:
-            for one in list_named_sizes(self.text, self.function, self.recorded, USUAL):
+            for one in chain(list_named_sizes(self.text, self.function, self.recorded, USUAL), self._list_own_sizes()):
                 found = replace(self, text=one.text, recorded=one.recorded, known=one.known, exact=one.alone)
                 if found.judge(explain=False) == (None, None):
                     return None, None
         return open_part, mistake
+
+    def _list_own_sizes(self) -> Iterator[NamedSizes]:
+        """Yield what M, N and K are if one block of a kernel without integers computes all of D."""
+        if has_blocks(self.text, self.function) or list_sizes(self.text, self.function):
+            return
+        fragments = [one for of in next(self.list_verdicts()).fragments.values() for one in of]
+        for known in list_own_sizes(self.text, fragments):
+            yield NamedSizes(self.text, self.recorded, known, alone=True)
 
     def judge(self, explain: bool = True) -> tuple[OpenPart | None, CheckFinding | None]:
         """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
@@ -171,7 +180,7 @@ class _KnownRun:
         for verdict in self.list_verdicts():
             if verdict.open is None:
                 any_ = any(verdict.fragments.values())
-                known = find_change(verdict.runners) if any_ else _explain_nothing(verdict.runners)
+                known = find_change(verdict.runners) if any_ else explain_nothing(verdict.runners)
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
                 types = (find_other_type(self.text, head, run) for run in verdict.runners)
                 return self._judge_again(verdict) or (known, next(filter(None, types), None))
@@ -253,10 +262,7 @@ class _KnownRun:
     @property
     def sizes(self) -> set[str]:
         """Return which of m, n and k parameters of the kernel, or members of these, are called."""
-        mine = [one.members for one in self.recorded if one.name == self.function.name]
-        members = {name for of_launch in mine for _, name, _ in of_launch}
-        parameters = [one for one in self.function.parameters if one not in list_pointers(self.text, self.function)]
-        return {shorten_name(name) for name in (*parameters, *members)} & set("mnk")
+        return find_letters(self.text, self.function, self.recorded)
 
     @property
     def _takes_turns(self) -> bool:
@@ -283,7 +289,8 @@ class _KnownRun:
         arguments = known.find_arguments(self.function, self.recorded) or {}
         if self.fitted:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
-        return ParameterSizes(arguments, self.known), known.find_grid(name, self.recorded)
+        grid = known.find_grid(name, self.recorded) if has_blocks(self.text, self.function) else (1, 1, 1)
+        return ParameterSizes(arguments, self.known), grid
 
     def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
@@ -361,10 +368,10 @@ class _KnownRun:
         reads = {use.span for run in verdict.runners for use in run.descriptors}
         ends = (one.end() for first, past in reads for one in _WGMMA.finditer(self.text, first, past))
         edits = (edit for end in ends for edit in flip_transposes(self.text, end))
-        tried = dict.fromkeys(islice(dict.fromkeys(edits), MOST_FLIPS), _TRANSPOSE)
+        tried = dict.fromkeys(islice(dict.fromkeys(edits), MOST_FLIPS), WRONG_TRANSPOSE)
         if verdict.open is not None and verdict.open.load is not None:
             loads = edit_load(self.text, verdict.open.load)
-            tried |= {edit: _LOADS[len(edit) - 1] for edit in islice(loads, MOST_EDITS)}
+            tried |= {edit: OTHER_LOADS[len(edit) - 1] for edit in islice(loads, MOST_EDITS)}
         for edit, (code, message) in tried.items():
             edited = replace(self, text=apply_edits(self.text, edit))
             if any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
@@ -390,9 +397,3 @@ class _KnownRun:
 
 def _list_no_places(_kernel: str, _names: Collection[str], _base: int) -> None:
     return None
-
-
-def _explain_nothing(runners: Iterable[KernelRunner]) -> OpenPart:
-    """Return why the sums of a kernel are not known: D is in tensor memory, or its products are of another kind."""
-    in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
-    return next((OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory), _NOTHING)

@@ -6,23 +6,25 @@ They may have other names, such as rows, columns and depth; one number may be al
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from lanescope.cxx.source_text import split_arguments
 from lanescope.inputs import join_words
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.products.known_sizes import is_depth
-from lanescope.workbench.products.known_sums import KnownMatrices, OpenPart
+from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices, OpenPart, find_other_sum
 from lanescope.workbench.products.product_sizes import is_count, is_leading, shorten_name
 from lanescope.workbench.products.replaced_sizes import list_assigned
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import TextEdit
-from lanescope.workbench.text.function_texts import FunctionText, blank_text
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions, list_reached_texts
 
 _LETTERS = "mnk"
 _SQUARE = 512  # of all sizes, if they are one number
 _INTEGER = re.compile(r"(?:(?:const|unsigned|signed|long|int|size_t|u?int(?:32|64)_t|std::size_t)\s+)+(\w+)\s*")
+_CONSTANT = re.compile(r"\b([A-Za-z_]*[MNK](?:_[A-Za-z]+)?)(?:\s*=\s*|[ \t]+)(\d+)\b")
+_BLOCK = re.compile(r"blockIdx|ctaid|block_rank|group_index")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -40,7 +42,7 @@ def list_named_sizes(
     text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord], usual: KnownMatrices
 ) -> Iterator[NamedSizes]:
     """Yield what M, N and K of a kernel may be. usual: their numbers."""
-    names = _list_sizes(text, function)
+    names = list_sizes(text, function)
     used = [name for name in names if re.search(rf"\b{name}\b", text[slice(*function.body)])]
     if len(used) == 1:
         known = KnownMatrices(_SQUARE, _SQUARE, _SQUARE, names={used[0]: "m"})
@@ -52,6 +54,35 @@ def list_named_sizes(
     edits = list(_list_constants(text, usual, set(_LETTERS).difference(map(shorten_name, names))))
     if edits:
         yield NamedSizes(apply_edits(text, edits), (), usual, alone=True)
+
+
+def list_own_sizes(text: str, fragments: Sequence[KnownFragment]) -> Iterator[KnownMatrices]:
+    """Yield the M, N and K that fragments may be all of D of; not those that constants by these names contradict."""
+    if not fragments:
+        return
+    products, bits = fragments[0].products, fragments[0].bits
+    rows, columns = (len(side.places[0]) for side in products[0].sides)
+    depth = sum(one.a.places[0].shape[1] for one in products) * max(bits, 8) // bits
+    elements = sum(len(one.place) for one in fragments)
+    constants = _read_constants(text)
+    for m in range(rows, elements + 1, rows):
+        n, rest = divmod(elements, m)
+        known = KnownMatrices(m, n, depth)
+        if rest or n % columns or not constants.items() <= {"m": m, "n": n, "k": depth}.items():
+            continue
+        if find_other_sum(fragments, known, (1, 1, 1)) is None:
+            yield known
+
+
+def has_blocks(text: str, function: FunctionText) -> bool:
+    """Return whether the blocks of a kernel may differ."""
+    return any(map(_BLOCK.search, list_reached_texts(text, find_functions(blank_text(text)), function)))
+
+
+def _read_constants(text: str) -> dict[str, int]:
+    """Return the numbers of the constants that are called M, N and K."""
+    found = ((shorten_name(one[1]), int(one[2])) for one in _CONSTANT.finditer(blank_text(text)))
+    return {name: number for name, number in found if name in _LETTERS}
 
 
 def _list_roles(names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -72,10 +103,15 @@ def explain_sizes(open_part: OpenPart | None, sizes: Collection[str]) -> OpenPar
     return open_part
 
 
-def list_pointers(text: str, function: FunctionText) -> set[str]:
-    """Return the names of a kernel's parameters that are pointers, such as K of attention."""
-    pointers = (part for part in _list_parameters(text, function) if "*" in part)
-    return {words[-1] for part in pointers if (words := _WORD.findall(part.partition("=")[0]))}
+def find_letters(text: str, function: FunctionText, recorded: Iterable[KernelLaunchRecord]) -> set[str]:
+    """Return which of m, n and k integers among a kernel's parameters, or members of these, are called."""
+    pointers = {
+        words[-1]
+        for part in _list_parameters(text, function)
+        if "*" in part and (words := _WORD.findall(part.partition("=")[0]))
+    }  # such as K of attention
+    members = {name for one in recorded if one.name == function.name for _, name, _ in one.members}
+    return {shorten_name(name) for name in members.union(function.parameters) - pointers} & set(_LETTERS)
 
 
 def _list_parameters(text: str, function: FunctionText) -> list[str]:
@@ -84,7 +120,7 @@ def _list_parameters(text: str, function: FunctionText) -> list[str]:
     return split_arguments(head[head.find("(") + 1 : head.rfind(")")])
 
 
-def _list_sizes(text: str, function: FunctionText) -> list[str]:
+def list_sizes(text: str, function: FunctionText) -> list[str]:
     """Return the integers among a kernel's parameters that may be sizes of matrices."""
     parameters = _list_parameters(text, function)
     found = [one[1] for part in parameters if (one := _INTEGER.fullmatch(part.strip() + " "))]
