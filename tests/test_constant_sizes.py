@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
+from tests.checked import check_whole
 from tests.test_known_products import KERNEL
 from tests.transfer_kernels import plant
 
@@ -90,3 +92,28 @@ def test_a_constant_shows_that_the_last_slice_of_k_is_left_out() -> None:
 def test_sizes_of_several_blocks_are_parameters() -> None:
     numbers = re.sub(r"\b[MNK]\b", "64", KERNEL.replace(", int M, int N, int K)", ")"))
     assert "is called M, N or K" in list_open(numbers)[0]
+
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def read_example(name: str) -> str:
+    """Return an example with the files that it includes."""
+    text = (EXAMPLES / name).read_text()
+    return re.sub(r'#include "(hopper\.cuh|host\.h)"', lambda file: (EXAMPLES / file[1]).read_text(), text)
+
+
+@for_each(
+    ("name", "changes"),
+    [
+        ("wgmma_tma_k_major.cu", [("STEP_K; ++step", "STEP_K - 1; ++step"), ("% 4 * 2", "% 4")]),
+        ("wgmma_mn_major_b.cu", [("STEP_K; ++step", "STEP_K / 2; ++step"), ("% 4 * 2", "% 8 * 2")]),
+    ],
+)
+def test_d_of_one_block_may_have_equal_sizes(name: str, changes: list[tuple[str, str]]) -> None:
+    text = read_example(name)
+    report = check_whole(text)
+    assert not report.findings and not report.open
+    for change in changes:
+        report = check_whole(plant(change, text=text))
+        assert report.open or report.findings

@@ -124,13 +124,16 @@ def find_given(source: KernelText, recorded: Sequence[KernelLaunchRecord], sizes
     return GivenSizes(sizes, known, grids) if known else None
 
 
-def find_own_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> GivenSizes | None:
-    """Return what the kernels of a text are launched with if all sizes of its matrices are numbers that differ."""
+def find_own_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> tuple[GivenSizes | None, bool]:
+    """Return (what the kernels of a text are launched with if all sizes of its matrices are numbers, and differ or are
+    those of one block; whether they differ). Kernels with one block need not be right for other sizes.
+    """
     inner = [one.dims[:2] for one in source.maps]
-    different = {size for of in inner for size in of}
-    if None in different or len(different) != 1 + len(WIDTHS) or any(len({*of}) < len(of) for of in inner):
-        return None
-    return find_given(source, recorded, KnownSizes({}))
+    sizes = {size for of in inner for size in of}
+    given = find_given(source, recorded, KnownSizes({})) if None not in sizes else None
+    differ = len(sizes) == 1 + len(WIDTHS) and all(len({*of}) == len(of) for of in inner)
+    alone = given is not None and {*given.grids.values()} == {(1, 1, 1)}
+    return given if differ or alone else None, differ
 
 
 def has_number_of_run(blank: str) -> bool:

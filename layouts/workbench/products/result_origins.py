@@ -158,8 +158,8 @@ class _OriginJudge:
 
     def _judge_own_sizes(self) -> OriginReport | None:
         """Judge the kernels with numbers in place of those of the text, or with these if they differ."""
-        own = find_own_sizes(self.source, self.recorded)
-        sized = self._replace_sizes() or (own and SizedText(self.source, self.recorded, own))
+        own, differ = find_own_sizes(self.source, self.recorded)
+        sized = self._replace_sizes() or (own and SizedText(self.source, self.recorded, own, certain=differ))
         found = self._judge_sized(sized) if sized else None
         if not sized or found is None or not found.mistakes or sized.certain:
             return found
