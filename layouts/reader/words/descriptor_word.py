@@ -201,10 +201,9 @@ def _list_doubts(word: int) -> tuple[str, ...]:
     """Return the reasons why a word may not be a complete descriptor."""
     count = _count_reserved_runs(word)
     if _is_strange(word) and count >= UNLIKELY:
-        many = "All" if count == len(RESERVED) else f"{count} of its"
         return (
-            f"{many} {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor leaves them"
-            " 0, so this is probably another 64-bit value.",
+            f"{count} of its {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor"
+            " leaves them 0, so this is probably another 64-bit value.",
         )
     if word >> 32 == 0:
         return (
