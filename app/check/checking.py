@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from lanescope.app.check import cache
@@ -25,6 +26,7 @@ from lanescope.app.check.running import (
     make_failed_report,
     merge_reports,
 )
+from lanescope.cxx.code_strings import list_module_texts
 from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE
 
 
@@ -65,15 +67,21 @@ def join_sources(
     """
     sources = [finder.read_file(path) for path in paths]
     source_set = SourceSet([], {source.name: source.text for source in sources})
-    for source in sources:
+    for source in chain.from_iterable(map(_list_modules, sources)):
         joined = _join_readable(source, sources, finder)
-        source_set.texts.update({piece.name: piece.file_text for piece in joined.pieces})
+        source_set.texts = {piece.name: piece.file_text for piece in joined.pieces} | source_set.texts
         command = finder.find_of(source)
         file_target = target or find_target(defines) or command.target
         macros = {**dict(command.macros), **defines}
         macros = {name: value for name, value in macros.items() if not file_target or name != ARCHITECTURE}
         source_set.jobs.append(CheckJob(joined, make_choices(macros), seconds, folder, file_target))
     return source_set
+
+
+def _list_modules(source: SourceText) -> list[SourceText]:
+    """Return a source as compilers get it: each module of CUDA code that a Python file has in strings by itself."""
+    texts = list_module_texts(source.text) if source.name.endswith(".py") and not source.unread else []
+    return [replace(source, text=text) for text in texts] or [source]
 
 
 def _join_readable(source: SourceText, sources: Sequence[SourceText], finder: HeaderFinder) -> SourceText:

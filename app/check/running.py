@@ -239,7 +239,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         for question in report.open:
             open_.setdefault((question.message, *_make_place_key(question.place)), question)
     return CheckReport(
-        files=len(distinct),
+        files=len({source.file for source in sources}),
         descriptors=sum(source.descriptors for source in sources),
         tensor_maps=sum(source.tensor_maps for source in sources),
         verified=sum(source.verified for source in sources),
