@@ -42,7 +42,7 @@ def replace(text: str, depth: int = DEPTH) -> SizedText | None:
 def test_maps_and_launches_follow_other_numbers(main: str) -> None:
     found = replace(KERNEL + main)
     assert found is not None and found.given is not None
-    k, (m, n) = DEPTH, WIDTHS
+    k, (m, n) = DEPTH, WIDTHS[DEPTH]
     assert [one.dims for one in found.source.maps[:2]] == [(k, m), (k, n)]
     assert found.given.arguments["gemm"] == {"M": m, "N": n, "K": k}
     assert found.certain is (main not in [STYLES[of] for of in ("constants", "members", "macros")])

@@ -335,6 +335,28 @@ def test_a_shuffle_of_a_constant_is_the_constant() -> None:
     assert run_blocks(text) == OriginReport()
 
 
+_LINE = [  # blocks in a line, of which some have no tile
+    ("const int warp", "if (blockIdx.x >= M / 128 * (N / BN)) return;\n  const int warp"),
+    ("blockIdx.y * 128, col = blockIdx.x * BN", "blockIdx.x % (M / 128) * 128, col = blockIdx.x / (M / 128) * BN"),
+    ("dim3(N / BN, M / 128)", "1 << 14"),
+]
+
+
+def test_a_block_may_have_no_tile() -> None:
+    line = plant(*_LINE, text=BY_TMA)
+    assert run_blocks(line) == OriginReport()
+    half = run_blocks(plant(("blockIdx.x >= M / 128 * (N / BN)", "blockIdx.x >= M / 128 * (N / BN) / 2"), text=line))
+    assert ["computes nothing" in one.message for one in half.open] == [True]
+
+
+def test_tiles_may_be_in_groups_that_divide_larger_matrices() -> None:
+    of_group = plant(
+        ("blockIdx.x % (M / 128)", "blockIdx.x % 16"), ("/ (M / 128)", "/ 16"), text=plant(*_LINE, text=BY_TMA)
+    )
+    assert run_blocks(of_group) == OriginReport()
+    assert run_blocks(plant(("C[(row +", "C[(col +"), text=of_group)).mistakes
+
+
 OPEN = [  # what stands there, what is planted, the reason
     ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
     ("C[(row + thr", "C[(row + 1 + thr", "not stored as the rows and columns"),  # D may begin there

@@ -15,7 +15,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.product_origins import Block, BoxLister, OriginFinder
 from lanescope.workbench.products.product_replay import replay_blocks
-from lanescope.workbench.products.unproved_results import list_later_blocks
+from lanescope.workbench.products.unproved_results import has_tile, list_later_blocks
 
 BLOCKS = 16  # of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
@@ -80,10 +80,10 @@ class BlockRunner:
             every = [one for cluster in clusters for one in cluster]
             busy = [one for one in every if one.trace.loads or one.run.results]
             idle = {one.block for one in every} - {one.block for one in busy}
-            if busy and idle and "gridDim" not in self.source.blank:
-                self.lost[key[0]] = f"block {min(idle)} computes nothing"
             known = all(_replay(cluster) for cluster in clusters if any(one in busy for one in cluster))
             found[key] = busy if known else []
+            if busy and idle and "gridDim" not in self.source.blank and has_tile(min(idle), found[key]):
+                self.lost[key[0]] = f"block {min(idle)} computes nothing"
         return found
 
     def run_later_blocks(

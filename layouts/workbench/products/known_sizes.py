@@ -17,13 +17,16 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.text.function_texts import FunctionText
 
-DEPTH = 768  # of K
-WIDTHS = 1536, 2304  # of M and N, in the order of the text; tiles of 64 to 256 divide all
+DEPTH, DEEP, WIDE = 768, 1536, 1280  # of K: the usual one, the next that fills a ring, and that of the largest M and N
+# of M and N beside each K, in the order of the text: tiles of 64 to 256 divide all, groups of 16 tiles those of WIDE
+WIDTHS = {DEPTH: (1536, 2304), DEEP: (768, 2304), WIDE: (2048, 6144)}
+ALL_SIZES = frozenset((*WIDTHS, *(width for of in WIDTHS.values() for width in of)))
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 SPLITS = 2  # blocks along z whose number only the launch has
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _VERSION = re.compile(r"(?<=\w)'\d+\b")  # of a name that several functions have: K'10
-_WORD_OF_SIZE = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
+_NUMBER = re.compile(r"\b\d+\b")
+_NAMES = 3  # of M, N and K
 _CONSTANT = re.compile(r"(?<![\w])k(?=[MNK](?![a-z]))")  # before the name of a constant
 _DIMENSION = re.compile(r"dims\[(\d)\]")
 
@@ -100,17 +103,17 @@ def give_sizes(
     source: KernelText, recorded: Sequence[KernelLaunchRecord], depth: int = DEPTH, turned: bool = False
 ) -> GivenSizes | None:
     """Return different sizes for the kernels of a text; None if the launches do not make known which is which. depth:
-    of K, DEPTH or one of WIDTHS; turned: whether the first of the others is the larger one.
+    of K, with its WIDTHS; turned: whether the first of the others is the larger one.
     """
     sizes = choose_sizes(source.maps, depth, turned)
-    if sizes is None or has_number_of_run(source.blank):
+    if sizes is None or has_number_of_run(source.blank, depth):
         return None
     return find_given(source, recorded, sizes)
 
 
 def list_widths(depth: int, turned: bool) -> list[int]:
     """Return the sizes of M and N beside one of K. turned: whether the first is the larger one."""
-    return sorted((size for size in (DEPTH, *WIDTHS) if size != depth), reverse=turned)
+    return sorted(WIDTHS[depth], reverse=turned)
 
 
 def find_given(source: KernelText, recorded: Sequence[KernelLaunchRecord], sizes: KnownSizes) -> GivenSizes | None:
@@ -131,14 +134,15 @@ def find_own_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -
     inner = [one.dims[:2] for one in source.maps]
     sizes = {size for of in inner for size in of}
     given = find_given(source, recorded, KnownSizes({})) if None not in sizes else None
-    differ = len(sizes) == 1 + len(WIDTHS) and all(len({*of}) == len(of) for of in inner)
+    differ = len(sizes) == _NAMES and all(len({*of}) == len(of) for of in inner)
     alone = given is not None and {*given.grids.values()} == {(1, 1, 1)}
     return given if differ or alone else None, differ
 
 
-def has_number_of_run(blank: str) -> bool:
-    """Return whether a number of a text may be mistaken for a size of a run."""
-    return _WORD_OF_SIZE.search(blank) is not None
+def has_number_of_run(blank: str, depth: int) -> bool:
+    """Return whether a number of a text may be mistaken for a size of a run. depth: of its K."""
+    sizes = {str(size) for size in (depth, *WIDTHS[depth])}
+    return any(number in sizes for number in _NUMBER.findall(blank))
 
 
 def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH, turned: bool = False) -> KnownSizes | None:
@@ -151,7 +155,7 @@ def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH, turned: bool = F
         shared = [name for name, of in inner.items() if len(of) > 1]
         deep = shared if len(shared) == 1 else []
     others = [name for name in inner if name not in deep]
-    if len(deep) != 1 or not 1 <= len(others) <= len(WIDTHS):
+    if len(deep) != 1 or not 1 <= len(others) < _NAMES:
         return None
     widths = list_widths(depth, turned)
     named = {deep[0]: depth, **dict(zip(others, widths, strict=False))}

@@ -20,8 +20,7 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_sizes import (
-    DEPTH,
-    WIDTHS,
+    ALL_SIZES,
     GivenSizes,
     KnownSizes,
     find_given,
@@ -86,7 +85,7 @@ def replace_sizes(
     does not follow. evaluate: evaluates a text; depth: of K.
     """
     named = _choose_names(source)
-    if len(named) != _NAMES or has_number_of_run(source.blank):
+    if len(named) != _NAMES or has_number_of_run(source.blank, depth):
         return None
     replaced = partial(_replace_named, source, recorded, evaluate, named)
     deep = [name for name in named if is_depth(name)]
@@ -194,6 +193,6 @@ def _read_numbers(blank: str, named: Named) -> dict[str, set[int | None]]:
 
 def _is_shared(maps: Sequence[TensorMap], depth: int) -> bool:
     """Return whether K is the only size that several maps have."""
-    sizes = [{size for size in one.dims if size in (DEPTH, *WIDTHS)} for one in maps]
+    sizes = [{size for size in one.dims if size in ALL_SIZES} for one in maps]
     shared = {size for n, of in enumerate(sizes) for other in sizes[n + 1 :] for size in of & other if of != other}
     return shared == {depth}

@@ -36,7 +36,7 @@ from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
-from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, GivenSizes, find_own_sizes, give_sizes
+from lanescope.workbench.products.known_sizes import DEEP, DEPTH, WIDE, GivenSizes, find_own_sizes, give_sizes
 from lanescope.workbench.products.lost_elements import (
     drop_second_outputs,
     find_empty_copy,
@@ -86,11 +86,11 @@ TITLES = {
     **product_slices.TITLES,
     **OVERWRITE_TITLES,
 }
-DEEP = WIDTHS[0]  # K of a kernel that is right only if K fills its ring an even number of times
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _NO_MULTIPLE = "its code divides M, N or K by a number that the sizes of the run are no multiples of"
 _LATE = "the time limit was reached before enough of its blocks were run"
+_GROUPED = "multiplies rows or columns outside the matrices"
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
 # origins, places, coordinates inside D, their store, and the threads that execute it
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove, Ints]
@@ -120,10 +120,10 @@ def check_origins(
     report, reason = None, LOST
     try:
         with end_when(is_late):
-            for size in (DEPTH, DEEP):
-                report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
-                if report is None or not any(_UNREPLAYED in point.message for point in report.open):
-                    break
+            report = _OriginJudge(source, macros, recorded, evaluate, DEPTH).judge()
+            for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
+                if report is not None and any(before in point.message for point in report.open):
+                    report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
     except (LayoutError, OverdueError) as error:
         reason = _LATE if isinstance(error, OverdueError) else LOST
     return report or OriginReport(open=_open_kernels(source, {one.name: reason for one in source.functions}))

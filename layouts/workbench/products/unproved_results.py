@@ -297,16 +297,27 @@ def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
     known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
     if grid is None or grid[1] > 1 or not known or not all(known.values()):
         return []
-    total = next(iter(known.values()))[0]
-    rows, columns = total.sizes
-    part = gcd(*map(len, known.values()))
-    last = (rows // len(total.rows) * (columns // len(total.columns)) // part - 1) % grid[0]
+    rows, columns = next(iter(known.values()))[0].sizes
+    last = (_count_tiles(known) - 1) % grid[0]
     every = [one for of_block in known.values() for one in of_block]
     first = known.get((0, 0, 0), every)
     ends = (max(int(one.rows.max()) for one in first), max(int(one.columns.max()) for one in first))
     later = max(rows // (ends[0] + 1), columns // (ends[1] + 1))
     numbers = {last, later} if any(map(_is_outside, every)) else {last}
     return [block for n in sorted(numbers) if 0 <= n < grid[0] and (block := (n, 0, 0)) not in known]
+
+
+def has_tile(block: Block, finders: Finders) -> bool:
+    """Return whether a block of a line has a tile of D, as far as the tiles of other blocks show."""
+    known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
+    return not known or not all(known.values()) or any(block[1:]) or block[0] < _count_tiles(known)
+
+
+def _count_tiles(sums: Mapping[Block, Sequence[SumOrigin]]) -> int:
+    """Return how many tiles D has, of the sums that blocks compute at once."""
+    total = next(iter(sums.values()))[0]
+    rows, columns = total.sizes
+    return rows // len(total.rows) * (columns // len(total.columns)) // gcd(*map(len, sums.values()))
 
 
 def _is_outside(one: SumOrigin) -> bool:
