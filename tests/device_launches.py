@@ -11,6 +11,7 @@ import ctypes
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.hardware.device import copy_to_device, read_device_info, wait_for_device
-from lanescope.app.hardware.tma_boxes import TYPES, TensorMap
+from lanescope.app.hardware.map_calls import encode_map
 from lanescope.emulate.text.parser import parse_module
 from lanescope.emulate.text.program import Function
-from lanescope.shared.swizzle import get_mode
+from lanescope.messages.map_calls import MapCall
 
 Array = NDArray[Any]
 _DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -62,48 +63,21 @@ def _check(status: int) -> None:
 def _encode_map(item: Mapping[str, Any], launch: Mapping[str, Any], memory: Mapping[str, Any]) -> bytes:
     element = item.get("type", launch["buffer"][item["buffer"]]["type"])
     address = memory[item["buffer"]].data.ptr
-    if item.get("mode") == "im2col":
-        return _encode_im2col(item, _NAMES.get(element, "UINT8"), address)
-    tensor = TensorMap(
-        _NAMES.get(element, "UINT8"),
-        tuple(item["dims"]),
-        tuple(item.get("strides", ())),
-        tuple(item["box"]),
-        item.get("swizzle", "none"),
-        tuple(item.get("element_strides", ())),
+    call = MapCall(
+        type=_NAMES.get(element, "UINT8"),
+        dims=tuple(item["dims"]),
+        strides=tuple(item.get("strides", ())),
+        box=tuple(item.get("box", ())),
+        swizzle=item.get("swizzle", "none"),
+        steps=tuple(item.get("element_strides", ())),
     )
-    assert tensor.type in TYPES
-    encoded = tensor.encode(address)
+    if item.get("mode") == "im2col":
+        corners = {"lower": tuple(item["pixel_lower"]), "upper": tuple(item["pixel_upper"])}
+        call = replace(call, **corners, channels=item["channels"], pixels=item["pixels"])
+    encoded = encode_map(call, address)
     if encoded is None:
         raise ValueError(f"the driver refuses {item}")
     return encoded
-
-
-def _encode_im2col(item: Mapping[str, Any], element: str, address: int) -> bytes:
-    """Return the driver's CUtensorMap of a map in im2col mode."""
-    rank = len(item["dims"])
-    room = ctypes.create_string_buffer(192)
-    place = (ctypes.addressof(room) + 63) // 64 * 64
-    corners = [(ctypes.c_int * (rank - 2))(*item[key]) for key in ("pixel_lower", "pixel_upper")]
-    _check(
-        ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col(
-            ctypes.c_void_p(place),
-            TYPES[element].code,
-            ctypes.c_uint32(rank),
-            ctypes.c_void_p(address),
-            (ctypes.c_uint64 * rank)(*item["dims"]),
-            (ctypes.c_uint64 * (rank - 1))(*item["strides"]),
-            *corners,
-            ctypes.c_uint32(item["channels"]),
-            ctypes.c_uint32(item["pixels"]),
-            (ctypes.c_uint32 * rank)(*item.get("element_strides", (1,) * rank)),
-            0,
-            get_mode(item.get("swizzle", "none")).tma,
-            0,
-            0,
-        )
-    )
-    return ctypes.string_at(place, 128)
 
 
 def _encode_argument(

@@ -16,7 +16,7 @@ import pytest
 
 from lanescope.app.hardware import map_calls as asked_maps
 from lanescope.messages import BY_SLUG, GROUPS, ROWS, MessageRow, recognise_messages
-from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
+from lanescope.messages.map_calls import TYPES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
 from lanescope.messages.row import CUTE, DRIVER, PTXAS, compile_text
 from tests.cases import for_each
@@ -170,7 +170,7 @@ class DriverStub:
         _, type_code, rank, address, dims, strides = arguments[:6]
         steps, interleave, swizzle, promotion, fill = arguments[-5:]
         n = rank.value
-        names = {code: name for name, code in TYPE_CODES.items()}
+        names = {row.code: name for name, row in TYPES.items()}
         call = MapCall(
             type=names[type_code],
             dims=tuple(dims)[:n],

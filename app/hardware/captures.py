@@ -29,8 +29,9 @@ from lanescope.app.hardware.capture_examples import (
     render_program,
 )
 from lanescope.app.hardware.device import Array, CudaDevice, compile_text
-from lanescope.app.hardware.tma_boxes import TensorMap
+from lanescope.app.hardware.map_calls import encode_map
 from lanescope.capture import file_format, fills
+from lanescope.messages.map_calls import MapCall
 
 BUFFER = 8 << 20
 TIMED = 200  # launches per cost measurement
@@ -67,7 +68,8 @@ def map_tensors(device: CudaDevice, example: ExampleProgram, tensors: tuple[Any,
             continue
         size = tensor.dtype.itemsize
         name = "BFLOAT16" if size == 2 else "UINT8"
-        words = TensorMap(name, tensor.shape[::-1], (tensor.shape[1] * size,), box, "128B").encode(tensor.data.ptr)
+        call = MapCall(type=name, dims=tensor.shape[::-1], strides=(tensor.shape[1] * size,), box=box, swizzle="128B")
+        words = encode_map(call, tensor.data.ptr)
         if words is None:
             raise RuntimeError(f"The driver refuses the tensor map of {example.name}.")
         arguments.append(cupy.asarray(np.frombuffer(words, np.uint8)))

@@ -49,8 +49,8 @@ def load_driver() -> Any:
     return ctypes.CDLL("libcuda.so.1")
 
 
-def ask_driver(call: MapCall, address: int) -> bool:
-    """Return whether the driver accepts a call for a tensor at an address. RuntimeError for an unexpected status."""
+def encode_map(call: MapCall, address: int) -> bytes | None:
+    """Return the driver's CUtensorMap of a call for a tensor at an address; None if it refuses them."""
     rank = len(call.dims)
     room = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(room) + 63) // 64 * 64
@@ -73,7 +73,7 @@ def ask_driver(call: MapCall, address: int) -> bool:
         status = load_driver().cuTensorMapEncodeTiled(*start, (ctypes.c_uint32 * max(1, rank))(*call.box), *end)
     if status not in (0, 1):  # CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE
         raise RuntimeError(f"The driver answers {status} to {call}.")
-    return bool(status == 0)
+    return ctypes.string_at(place, 128) if status == 0 else None
 
 
 def generate_random_calls(count: int = RANDOM) -> Iterator[MapCall]:
@@ -126,6 +126,6 @@ def run_maps(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]
         for call in (rule.wrong, rule.right)
     ]
     for key, call in [*cases, *(("random", call) for call in generate_random_calls(per_kind or RANDOM))]:
-        taken = ask_driver(call, address)
-        counts.add(key, taken == (find_refusal(call) is None), str(call), refused=not taken)
+        refused = encode_map(call, address) is None
+        counts.add(key, refused == (find_refusal(call) is not None), str(call), refused=refused)
     return counts

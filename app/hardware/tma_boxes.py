@@ -5,21 +5,23 @@ A load's box holds random bytes, so a byte in the wrong place shows; shared memo
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from lanescope.app.hardware.device import Array, CudaDevice
+from lanescope.app.hardware.map_calls import encode_map
 from lanescope.app.hardware.samples import CaseCounts, take_first_of_each
 from lanescope.errors import LayoutError
+from lanescope.messages.map_calls import MapCall
 from lanescope.render.template import Templates
 from lanescope.shared import storage, tma
 from lanescope.shared.map_enums import MAP_TYPES
-from lanescope.shared.swizzle import MODES, get_mode
+from lanescope.shared.swizzle import MODES
 
 # the element types that are loaded: those that are not packed, and without the variants that flush subnormals
 TYPES = {row.name: row for row in MAP_TYPES if row.bits == row.shared_bits >= 8 and "FTZ" not in row.name}
@@ -41,55 +43,11 @@ def render_kernel(rank: int) -> str:
 
 
 @dataclass(frozen=True)
-class TensorMap:
-    """A tensor map's arguments: dims, box, steps in elements, innermost first; strides in bytes."""
-
-    type: str
-    dims: tuple[int, ...]
-    strides: tuple[int, ...]
-    box: tuple[int, ...]
-    swizzle: str
-    steps: tuple[int, ...] = ()
-
-    @property
-    def bits(self) -> int:
-        return TYPES[self.type].bits
-
-    @property
-    def box_bytes(self) -> int:
-        """Return the bytes of the box."""
-        return int(np.prod(self.box)) * self.bits // 8
-
-    def encode(self, address: int) -> bytes | None:
-        """Return the driver's CUtensorMap of a tensor at an address; None if it refuses the arguments."""
-        rank = len(self.dims)
-        room = ctypes.create_string_buffer(192)
-        place = (ctypes.addressof(room) + 63) // 64 * 64
-        status = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled(
-            ctypes.c_void_p(place),
-            TYPES[self.type].code,
-            ctypes.c_uint32(rank),
-            ctypes.c_void_p(address),
-            (ctypes.c_uint64 * rank)(*self.dims),
-            (ctypes.c_uint64 * max(1, rank - 1))(*self.strides),
-            (ctypes.c_uint32 * rank)(*self.box),
-            (ctypes.c_uint32 * rank)(*(self.steps or (1,) * rank)),
-            0,
-            get_mode(self.swizzle).tma,
-            0,
-            0,
-        )
-        if status not in (0, 1):  # CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE
-            raise RuntimeError(f"cuTensorMapEncodeTiled: error {status}")
-        return ctypes.string_at(place, 128) if status == 0 else None
-
-
-@dataclass(frozen=True)
 class BoxLoad:
     """One box loaded: its map, the coordinates, and how far behind a multiple of 1024 it begins in shared memory."""
 
     key: str
-    map: TensorMap
+    map: MapCall
     at: tuple[int, ...]
     offset: int = 0
 
@@ -120,9 +78,10 @@ class BoxLoad:
         return rows * tma.get_pitch_bytes(self.map.box[0] * self.map.bits // 8, self.map.swizzle) + AFTER
 
 
-def _compute_dense_strides(dims: Sequence[int], bits: int) -> tuple[int, ...]:
-    """Compute the strides of a tensor without gaps."""
-    return tuple(int(np.prod(dims[: n + 1])) * bits // 8 for n in range(len(dims) - 1))
+def _make_dense_map(type: str, dims: tuple[int, ...], box: tuple[int, ...], swizzle: str) -> MapCall:
+    """Return the map of a tensor without gaps."""
+    strides = tuple(prod(dims[: n + 1]) * TYPES[type].bits // 8 for n in range(len(dims) - 1))
+    return MapCall(type=type, dims=dims, strides=strides, box=box, swizzle=swizzle)
 
 
 def generate_loads() -> Iterator[BoxLoad]:
@@ -133,7 +92,7 @@ def generate_loads() -> Iterator[BoxLoad]:
         dims: tuple[int, ...] = (4096 // bits, 40)
         for swizzle in MODES:
             width = (128 if swizzle.chunks == 1 else swizzle.width_bytes) * 8 // bits
-            box = TensorMap(name, dims, _compute_dense_strides(dims, bits), (width, 24), swizzle.name)
+            box = _make_dense_map(name, dims, (width, 24), swizzle.name)
             yield BoxLoad(f"{name}", box, (128 // bits * 3, 5))
     for swizzle in MODES:
         most = 256 if swizzle.chunks == 1 else swizzle.width_bytes
@@ -143,10 +102,10 @@ def generate_loads() -> Iterator[BoxLoad]:
             if inner * 8 // bits > tma.MOST_BOX:
                 continue
             dims = (8192 // bits, 64)
-            box = TensorMap(name, dims, _compute_dense_strides(dims, bits), (inner * 8 // bits, 24), swizzle.name)
+            box = _make_dense_map(name, dims, (inner * 8 // bits, 24), swizzle.name)
             yield BoxLoad(f"inner box, swizzle {swizzle.name}", box, (256 // bits, 9))
         for offset in range(128, 2048, 128):
-            box = TensorMap("BFLOAT16", (512, 64), (1024,), (width, 24), swizzle.name)
+            box = _make_dense_map("BFLOAT16", (512, 64), (width, 24), swizzle.name)
             yield BoxLoad(f"first byte, swizzle {swizzle.name}", box, (16, 5), offset)
         ranks: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = (
             ((512,), (width,), (8,)),
@@ -157,24 +116,22 @@ def generate_loads() -> Iterator[BoxLoad]:
             ((128, 32, 8), (8, 5, 3), (16, 5, 2)),
         )
         for dims, sizes, coordinates in ranks:
-            box = TensorMap("BFLOAT16", dims, _compute_dense_strides(dims, 16), sizes, swizzle.name)
+            box = _make_dense_map("BFLOAT16", dims, sizes, swizzle.name)
             yield BoxLoad(f"{len(dims)} dimensions", box, coordinates)
         for lines, count in ((8, 3), (64, 2), (5, 4)):
-            tensor = TensorMap(
-                "BFLOAT16", (width, 80, 512 // width), (1024, 2 * width), (width, lines, count), swizzle.name
-            )
-            yield BoxLoad("panels", tensor, (0, 7, 1))
+            tensor = _make_dense_map("BFLOAT16", (width, 80, 512 // width), (width, lines, count), swizzle.name)
+            yield BoxLoad("panels", replace(tensor, strides=(1024, 2 * width)), (0, 7, 1))
         for column, row in ((-8, 20), (104, -3), (0, 28), (-16, -16)):
-            box = TensorMap("BFLOAT16", (128, 30), (256,), (width, 24), swizzle.name)
+            box = _make_dense_map("BFLOAT16", (128, 30), (width, 24), swizzle.name)
             yield BoxLoad("outside the tensor", box, (column, row))
 
 
-def generate_maps() -> Iterator[tuple[str, TensorMap]]:
+def generate_maps() -> Iterator[tuple[str, MapCall]]:
     """Yield random tensor maps near the rules' edges: the rule that each is about, and the map."""
     rng = np.random.default_rng(17)
     names = tuple(TYPES)
 
-    def make_arguments(name: str) -> dict[str, Any]:
+    def make_legal_map(name: str) -> MapCall:
         bits = TYPES[name].bits
         swizzle = MODES[int(rng.integers(len(MODES)))].name
         widest = 256 if swizzle == "none" else min(256, tma.WIDTHS[swizzle] * 8 // bits)
@@ -184,48 +141,31 @@ def generate_maps() -> Iterator[tuple[str, TensorMap]]:
         rows = int(rng.integers(1, 33))
         box = (inner, rows, *(int(rng.integers(1, 4)) for _ in range(rank - 2)))
         dims = (step * int(rng.integers(1, 200)), *(int(rng.integers(1, 500)) for _ in range(rank - 1)))
-        return {
-            "type": name,
-            "dims": dims,
-            "strides": _compute_dense_strides(dims, bits),
-            "box": box,
-            "swizzle": swizzle,
-        }
+        return _make_dense_map(name, dims, box, swizzle)
 
     def replace_at(values: tuple[int, ...], position: int, value: int) -> tuple[int, ...]:
         return (*values[:position], value, *values[position + 1 :])
 
     for n in range(OFFERED):
         name = names[n % len(names)]
-        bits = TYPES[name].bits
-        arguments = make_arguments(name)
-        yield "within every rule", TensorMap(**arguments)
-        box, strides, dims = arguments["box"], arguments["strides"], arguments["dims"]
-        yield "inner box", TensorMap(**arguments | {"box": replace_at(box, 0, int(rng.integers(1, 300)))})
-        yield (
-            "box",
-            TensorMap(**arguments | {"box": replace_at(box, 1, int(rng.choice([0, 1, 255, 256, 257, 258, 1000])))}),
-        )
+        legal = make_legal_map(name)
+        yield "within every rule", legal
+        box, strides, dims = legal.box, legal.strides, legal.dims
+        yield "inner box", replace(legal, box=replace_at(box, 0, int(rng.integers(1, 300))))
+        yield "box", replace(legal, box=replace_at(box, 1, int(rng.choice([0, 1, 255, 256, 257, 258, 1000]))))
         position = int(rng.integers(len(strides)))
         grain = int(rng.choice([1, 2, 4, 8, 16, 32]))
-        yield (
-            "stride",
-            TensorMap(**arguments | {"strides": replace_at(strides, position, grain * int(rng.integers(1, 4000)))}),
-        )
+        yield "stride", replace(legal, strides=replace_at(strides, position, grain * int(rng.integers(1, 4000))))
         far_stride = int(rng.choice([(1 << 40) - 16, 1 << 40, (1 << 40) + 16, 1 << 41]))
-        yield "stride", TensorMap(**arguments | {"strides": replace_at(strides, len(strides) - 1, far_stride)})
+        yield "stride", replace(legal, strides=replace_at(strides, len(strides) - 1, far_stride))
         size = int(rng.choice([0, 1, 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 33]))
-        yield "dimension", TensorMap(**arguments | {"dims": replace_at(dims, len(dims) - 1, size)})
-        steps = tuple(int(rng.integers(0, 11)) for _ in box)
-        yield "element strides", TensorMap(**arguments | {"steps": steps})
+        yield "dimension", replace(legal, dims=replace_at(dims, len(dims) - 1, size))
+        yield "element strides", replace(legal, steps=tuple(int(rng.integers(0, 11)) for _ in box))
         large = (box[0], int(rng.integers(1, 257)), int(rng.integers(1, 257)))
-        yield (
-            "bytes of the box",
-            TensorMap(name, (1 << 12,) * 3, _compute_dense_strides((1 << 12,) * 3, bits), large, arguments["swizzle"]),
-        )
+        yield "bytes of the box", _make_dense_map(name, (1 << 12,) * 3, large, legal.swizzle)
         rank = int(rng.integers(1, 8))
-        small = tuple(128 // bits for _ in range(rank))
-        yield "rank", TensorMap(name, small, tuple(16 for _ in range(rank - 1)), small, "none")
+        small = (128 // TYPES[name].bits,) * rank
+        yield "rank", MapCall(type=name, dims=small, strides=(16,) * (rank - 1), box=small)
 
 
 def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
@@ -240,24 +180,18 @@ def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]
         counts.add(f"load: {load.key}", run_load(device, load, rng))
     address = device.cupy.zeros(1 << 16, np.uint8).data.ptr
     for rule, tensor_map in take_first_of_each(generate_maps(), lambda case: case[0], per_kind):
-        predicted_refusal = bool(
-            list(
-                tma.find_broken_rules(
-                    tensor_map.bits,
-                    tensor_map.dims,
-                    tensor_map.strides,
-                    box=tensor_map.box,
-                    steps=tensor_map.steps,
-                    swizzle=tensor_map.swizzle,
-                )
-            )
-        )
-        refused = tensor_map.encode(address) is None
-        counts.add(f"rule: {rule}", predicted_refusal == refused, str(tensor_map), refused=refused)
+        broken = list(find_broken_rules(tensor_map))
+        refused = encode_map(tensor_map, address) is None
+        counts.add(f"rule: {rule}", bool(broken) == refused, str(tensor_map), refused=refused)
     return counts
 
 
-def fill_random_memory(map: TensorMap, rng: np.random.Generator) -> Array:
+def find_broken_rules(map: MapCall) -> Iterator[tuple[str, str]]:
+    """Yield (code, sentence) for every rule of layouts/shared/tma.py that a map breaks."""
+    return tma.find_broken_rules(map.bits, map.dims, map.strides, box=map.box, steps=map.steps, swizzle=map.swizzle)
+
+
+def fill_random_memory(map: MapCall, rng: np.random.Generator) -> Array:
     """Return random bytes of a tensor; those of a TFLOAT32 one are values of tf32, to which TMA would round."""
     size = max([map.dims[0] * map.bits // 8, *(d * s for d, s in zip(map.dims[1:], map.strides, strict=True))])
     raw = rng.integers(0, 256, size + map.dims[0] * map.bits // 8, dtype=np.uint8)
@@ -271,7 +205,7 @@ def run_load(device: CudaDevice, load: BoxLoad, rng: np.random.Generator) -> boo
     cupy = device.cupy
     memory = fill_random_memory(load.map, rng)
     tensor = cupy.asarray(memory)
-    words = load.map.encode(tensor.data.ptr)
+    words = encode_map(load.map, tensor.data.ptr)
     if words is None:
         raise LayoutError("bad_usage", f"The driver refuses {load.map}.", "A case of this part must be legal.", "part")
     size = load.offset + load.room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from lanescope.emulate.state.im2col import PixelBox
@@ -11,7 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 
 BASE = 0x7F0000000000  # an address that cudaMalloc returned
-TYPE_CODES = {row.name: row.code for row in MAP_TYPES}
+TYPES = {row.name: row for row in MAP_TYPES}
 _ENUM = "CU_TENSOR_MAP_"
 
 
@@ -49,11 +50,20 @@ class MapCall:
     def codes(self) -> tuple[int, int, int, int]:
         """The enumerators of type, interleave, swizzle and fill."""
         return (
-            TYPE_CODES[self.type],
+            TYPES[self.type].code,
             INTERLEAVES.index(self.interleave),
             SWIZZLES[self.swizzle][0],
             FILLS.index(self.fill),
         )
+
+    @property
+    def bits(self) -> int:
+        """The bits of an element in global memory."""
+        return TYPES[self.type].bits
+
+    @property
+    def box_bytes(self) -> int:
+        return prod(self.box) * self.bits // 8
 
 
 def find_refusal(call: MapCall) -> LayoutError | None:
