@@ -22,6 +22,7 @@ from lanescope.app.kit.api import (
     Ptx,
     StrictRoute,
     describe_parameters,
+    describe_pictures,
     list_defaults,
     list_query_parameters,
     make_path_parameter,
@@ -29,7 +30,6 @@ from lanescope.app.kit.api import (
     make_word_parameter,
 )
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.question import NO_YES, options_of
 from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
 from lanescope.app.memory.descriptors import Decoded, fit_to_target, parse_descriptor
@@ -76,20 +76,6 @@ register_url_convertor("form", FormConvertor())
 
 
 router = APIRouter(tags=["pictures"], route_class=StrictRoute, default_response_class=Response)
-
-
-def describe_pictures(model: Any, forms: dict[str, str] = FORMS) -> Any:
-    """Describe the answers of a picture route: bytes by media type, and JSON by its model."""
-    content: dict[str, Any] = {
-        media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()
-    }
-    return {
-        200: {
-            "description": "The picture in the form of the ending.",
-            "model": model,
-            "content": content | {"application/json": {}},
-        }
-    }
 
 
 def make_option_type(name: str, description: str) -> Any:
@@ -146,7 +132,7 @@ def operand_picture(
         pictures.check_options(form, instruction, query)
         return encode_json_body(about.build_operand_map(instruction, instruction.operand(operand)))
     fragment = instruction.operand(operand)
-    return make_picture_body(*pictures.render_instruction(form, instruction, fragment, query, draw=check_drawing))
+    return make_picture_body(pictures.render_instruction(form, instruction, fragment, query), form)
 
 
 @router.get("/i/{ptx}.{form:form}", responses=describe_pictures(Detail, FORMS | {PROGRAM: "text/plain"}))
@@ -166,7 +152,7 @@ def instruction_picture(
     if form in (PROGRAM, "txt"):
         text = cuda.render_program(instruction) if form == PROGRAM else syntax.render_syntax(instruction)
         return CachedBody(text.encode(), FORMS["txt"])
-    return make_picture_body(*pictures.render_instruction(form, instruction, None, query, draw=check_drawing))
+    return make_picture_body(pictures.render_instruction(form, instruction, None, query), form)
 
 
 @router.get("/smem.{form}", responses=describe_pictures(Tile))
@@ -174,7 +160,7 @@ def tile_picture(form: Form, query: TileDrawing) -> Response:
     """Draw a tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
     (chunk) lies.
     """
-    return make_picture_body(*pictures.render_tile(form, query, draw=check_drawing))
+    return make_picture_body(pictures.render_tile(form, query), form)
 
 
 def _add_format_route(row: DescriptorFormat) -> None:
@@ -199,4 +185,4 @@ for _row in DESCRIPTORS:
 
 def _render_descriptor(form: str, word: Descriptor, query: dict[str, str]) -> Response:
     render = verdicts.render_query if verdicts.has_verdict_query(query) else pictures.render_descriptor
-    return make_picture_body(*render(form, word, query, draw=check_drawing))
+    return make_picture_body(render(form, word, query), form)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -37,8 +36,7 @@ from lanescope.shared.tiling import Tile
 
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200
-Made = tuple[Any, str]  # (content, media type); the content is bytes unless `draw` returns something else
-Draw = Callable[[DrawingJob], Any]  # renders a drawing as PNG or PDF, now or later in another process
+Picture = str | bytes | DrawingJob  # text, JSON, or an SVG that is still to be drawn as PNG or PDF
 MOST_SPAN = 4096  # rows or columns of a window; drawing checks the operand's size
 
 
@@ -47,8 +45,7 @@ def render_instruction(
     instruction: Instruction,
     operand: Operand | None,
     query: Mapping[str, str],
-    draw: Draw = DrawingJob.render,
-) -> Made:
+) -> Picture:
     """Render a diagram of one operand, or of A, B and D as in a product."""
     style, page_state = check_options(form, instruction, query)
     cell, rows, cols = _parse_cell(query), parse_span("rows", query), parse_span("cols", query)
@@ -62,13 +59,13 @@ def render_instruction(
     )
     title = f"{operand.name.upper()} of {instruction.ptx}" if operand else instruction.ptx
     if form in ("txt", "md", "csv"):
-        return _render_text(form, figure, style, title).encode(), FORMS[form]
+        return _render_text(form, figure, style, title)
     if form == "json":
         facts = about.build_operand_map(instruction, operand) if operand else about.build_detail(instruction)
-        return encode_json(facts), FORMS[form]
+        return encode_json(facts)
     rings = draw_rings(figure.panels, _list_pinned(figure, page_state), style.palette)
     drawing = render_diagram(figure, style, title, describe_figure(instruction, figure), rings)
-    return render_svg(form, drawing, query, draw)
+    return render_svg(form, drawing, query)
 
 
 def _list_pinned(figure: PanelFigure, page_state: state.PageState) -> Iterator[tuple[str, int, int]]:
@@ -197,16 +194,16 @@ def parse_span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
     return spans[0]
 
 
-def render_svg(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
+def render_svg(form: str, drawing: str, query: Mapping[str, str]) -> Picture:
     """Render an SVG in one of the forms that are drawn: svg, tex, png, pdf."""
     if form == "svg":
-        return drawing.encode(), FORMS[form]
+        return drawing
     if form == "tex":
-        return render_tikz(drawing, standalone=not _parse_flag("embed", query)).encode(), FORMS[form]
+        return render_tikz(drawing, standalone=not _parse_flag("embed", query))
     if form == "pdf":
-        return draw(DrawingJob(form, drawing)), FORMS[form]
+        return DrawingJob(form, drawing)
     scale = _parse_scale(query)
-    return draw(DrawingJob(form, drawing, scale if query.get("scale") else limit_scale(drawing, scale))), FORMS[form]
+    return DrawingJob(form, drawing, scale if query.get("scale") else limit_scale(drawing, scale))
 
 
 def _parse_scale(query: Mapping[str, str]) -> float:
@@ -263,7 +260,7 @@ def _render_csv(panels: list[FigurePanel], style: DiagramStyle) -> str:
 # shared memory and descriptors ----------------------------------------------------------------------------------------
 
 
-def render_tile(form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+def render_tile(form: str, query: Mapping[str, str]) -> Picture:
     """Render a tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element
     (chunk) lies.
     """
@@ -273,13 +270,13 @@ def render_tile(form: str, query: Mapping[str, str], draw: Draw = DrawingJob.ren
     look = parse_look(query)
     title = f"{tile.mn}×{tile.k} {tile.element_bits}-bit {tile.major}-major, swizzle {tile.mode.name}"
     if form == "json":
-        return encode_json(memory.build_tile(tile, rows)), FORMS[form]
+        return encode_json(memory.build_tile(tile, rows))
     if form == "csv":
         offsets = (line.tolist() for line in tile.compute_offsets())
         rows_ = ("".join(f"{mn},{k},{at}\n" for k, at in enumerate(row)) for mn, row in enumerate(offsets))
-        return ("mn,k,offset_bytes\n" + "".join(rows_)).encode(), FORMS[form]
+        return "mn,k,offset_bytes\n" + "".join(rows_)
     if form in ("txt", "md"):
-        return _format_tile(form, tile, rows, title, look).encode(), FORMS[form]
+        return _format_tile(form, tile, rows, title, look)
     palette = get_palette(query)
     drawing = draw_tile(tile, look, rows, palette.ink, palette.ink)
     style = DiagramStyle(palette=palette, title=_parse_title(query))
@@ -288,7 +285,7 @@ def render_tile(form: str, query: Mapping[str, str], draw: Draw = DrawingJob.ren
     if refusal:
         raise LayoutError("bad_option", refusal, "Write pin=tile:5,9.", "pin")
     extra = drawing.extra + draw_pins(drawing, pins, palette)
-    return render_svg(form, render_diagram(drawing.figure, style, title, title, extra), query, draw)
+    return render_svg(form, render_diagram(drawing.figure, style, title, title, extra), query)
 
 
 def _format_tile(form: str, tile: Tile, rows: int, title: str, look: TileLook) -> str:
@@ -310,15 +307,15 @@ def _format_tile(form: str, tile: Tile, rows: int, title: str, look: TileLook) -
     return f"{facts_line}\n\n{tables.format_plain_grid(numbers, heads, offsets, down)}"
 
 
-def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Picture:
     """Render the 64 bits of a descriptor with their fields."""
     _check_known(form, query, ("target",))
     if form == "json":
-        return encode_json(descriptors.build_decoded(word)), FORMS[form]
+        return encode_json(descriptors.build_decoded(word))
     rows = [
         (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.format_field_value(word.word, f))
         for f in word.format.fields
     ]
     if form in ("txt", "md", "csv"):
-        return tables.format_titled(form, str(word), ("field", "bits", "encoded", "amount"), rows).encode(), FORMS[form]
-    return render_svg(form, render_descriptor_bits(word, get_palette(query)), query, draw)
+        return tables.format_titled(form, str(word), ("field", "bits", "encoded", "amount"), rows)
+    return render_svg(form, render_descriptor_bits(word, get_palette(query)), query)

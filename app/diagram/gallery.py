@@ -101,7 +101,7 @@ def draw_entry(slug: str) -> str:
     else:
         parse_tile({name: value for name, value in options.items() if name in TILE_FIELDS})
         picture = pictures.render_tile("svg", options)
-    return bytes(picture[0]).decode()
+    return str(picture)
 
 
 THEME_COLOURS = {light: f"var({name})" for name, light, _ in list_theme_colours()} | {

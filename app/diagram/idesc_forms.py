@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lanescope.app.diagram.forms import Draw, Made, check_picture_options, render_svg
+from lanescope.app.diagram.forms import Picture, check_picture_options, render_svg
 from lanescope.app.diagram.options import DRAWN
 from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.idesc.facts import DecodeQuestion, build_idesc
 from lanescope.app.idesc.feature import format_idesc
 from lanescope.app.idesc.forms import format_title
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.target import parse_optional_target
 from lanescope.app.share.draw import draw_alone
 from lanescope.blackwell import idesc
@@ -42,11 +40,11 @@ def parse_kind_of_word(text: str, kind: str, target: str = "") -> IdescWord:
     return IdescWord(idesc.parse_idesc_word(text), idesc.get_kind(kind), parse_optional_target(target, "target"))
 
 
-def render_idesc(form: str, word: IdescWord, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+def render_idesc(form: str, word: IdescWord, query: Mapping[str, str]) -> Picture:
     """Render the 32 bits of an instruction descriptor with their fields, and the product that they describe."""
     check_picture_options(form, query, DRAWN)
     if form == "json":
-        return encode_json(build_idesc(word)), FORMS[form]
+        return encode_json(build_idesc(word))
     answer = build_idesc(word)
     rows = [
         (f.title, f"{f.high}:{f.low}" if f.high > f.low else str(f.low), f"{f.encoded:#x}", f.says)
@@ -54,8 +52,8 @@ def render_idesc(form: str, word: IdescWord, query: Mapping[str, str], draw: Dra
     ]
     if form == "txt":
         question = DecodeQuestion(kind=word.kind, value=word.word)
-        return ("\n".join(format_idesc(question, answer)) + "\n").encode(), FORMS[form]
+        return "\n".join(format_idesc(question, answer)) + "\n"
     title = query.get("title") or f"{word}, kind::{word.kind.name}: {format_title(word)}"
     if form in ("md", "csv"):
-        return format_titled(form, title, ("field", "bits", "encoded", "value"), rows).encode(), FORMS[form]
-    return render_svg(form, draw_alone(draw_idesc(word), query.get("theme") or "light", title), query, draw)
+        return format_titled(form, title, ("field", "bits", "encoded", "value"), rows)
+    return render_svg(form, draw_alone(draw_idesc(word), query.get("theme") or "light", title), query)

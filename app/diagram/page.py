@@ -74,12 +74,12 @@ def _build_figure(
     """Return the picture, its address and the snippets. LayoutError names the wrong field."""
     operand = instruction.operand(fields["operand"]) if fields["operand"] else None
     options = _collect_options({**fields, "target": query.get("target", "")})
-    picture, _ = pictures.render_instruction("svg", instruction, operand, options)
+    picture = pictures.render_instruction("svg", instruction, operand, options)
     form = parse_choice(fields["form"], "form", FORMS, "bad_option")
     path = link_instruction(instruction, operand, form, options)
     page_query = {name: query[name] for name in (*state.PICTURED, "pin") if query.get(name)}
     return {
-        "svg": picture.decode(),
+        "svg": str(picture),
         "path": path,
         "back": link_instruction(instruction, query=page_query),
         "copies": list_snippets(request, instruction.ptx, operand.name if operand else "", form, path, options),
@@ -103,7 +103,7 @@ def _draw_without_wrong(
 
     options = {name: text for name, text in fields.items() if name != "ptx"}
     drawn, error = answer_without_wrong(draw, options, depends=lambda name, wrong: wrong in ("operand", "idesc"))
-    figure = drawn or {"svg": str(pictures.render_instruction("svg", instruction, None, {})[0], "utf-8")}
+    figure = drawn or {"svg": str(pictures.render_instruction("svg", instruction, None, {}))}
     return ({"svg": figure["svg"]} if error else figure), error
 
 

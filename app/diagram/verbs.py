@@ -17,7 +17,7 @@ from lanescope.app.kit.terminal import (
     make_option,
     parse_picture_form,
     take_options,
-    write_output,
+    write_picture,
 )
 
 app = typer.Typer(rich_markup_mode=None)
@@ -65,10 +65,8 @@ def diagram(
     if kind or is_word(ptx):
         if operand:
             raise LayoutError("bad_usage", "An instruction descriptor has no operand.", "Leave it out.", "operand")
-        picture, _ = render_idesc(form, parse_kind_of_word(ptx, kind, target), options)
-        return write_output(picture, output)
+        picture = render_idesc(form, parse_kind_of_word(ptx, kind, target), options)
+        return write_picture(picture, output)
     instruction = bind_descriptor(find(ptx), {"idesc": idesc, "target": target})
-    picture, _ = pictures.render_instruction(
-        form, instruction, instruction.operand(operand) if operand else None, options
-    )
-    write_output(picture, output)
+    picture = pictures.render_instruction(form, instruction, instruction.operand(operand) if operand else None, options)
+    write_picture(picture, output)

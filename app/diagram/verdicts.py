@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.forms import Picture
 from lanescope.app.diagram.options import DRAWN
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.memory.questions import VERDICT
 from lanescope.app.memory.verdicts import build_verified, parse_view
 from lanescope.app.memory.verification import JudgedRequest, build_request, judge_request, list_assumed_fields
@@ -36,14 +34,12 @@ def has_verdict_query(query: Mapping[str, str]) -> bool:
     return any(name in query for name in ("rows", *VERDICT) if name != "target")
 
 
-def render_query(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+def render_query(form: str, word: Descriptor, query: Mapping[str, str]) -> Picture:
     """Render the verdict of the address of a descriptor's page."""
     diagrams.check_picture_options(form, query, ("rows", *DRAWN), tuple(VERDICT))
     verdict_query = {name: value for name, value in query.items() if name in VERDICT and value}
     try:
-        return render_verdict(
-            form, build_request(word, verdict_query), query, draw, list_assumed_fields(word, verdict_query)
-        )
+        return render_verdict(form, build_request(word, verdict_query), query, list_assumed_fields(word, verdict_query))
     except LayoutError as error:  # name the field as the address does
         field = error.field.replace("storage.", "s_").replace("slice.", "slice_")
         raise LayoutError(error.code, error.message, error.hint, field) from None
@@ -53,9 +49,8 @@ def render_verdict(
     form: str,
     request: dict[str, Any],
     query: Mapping[str, str],
-    draw: Draw = DrawingJob.render,
     assumed: tuple[str, ...] = (),
-) -> Made:
+) -> Picture:
     """Render the bytes that an instruction reads through a word and, if the request has a storage, whether they are
     right.
 
@@ -65,9 +60,9 @@ def render_verdict(
     window = diagrams.parse_span("rows", query)
     judged = judge_request(request, assumed)
     if form == "json":
-        return encode_json(build_verified(judged.request)), FORMS[form]
+        return encode_json(build_verified(judged.request))
     if form == "csv":
-        return _format_csv(judged).encode(), FORMS[form]
+        return _format_csv(judged)
     lines = judged.cells.lines
     if window and window[1] >= lines:
         raise LayoutError(
@@ -75,9 +70,9 @@ def render_verdict(
         )
     first, last = window or (0, lines - 1)
     if form in ("txt", "md"):
-        return _format_text(form, judged, first, last).encode(), FORMS[form]
+        return _format_text(form, judged, first, last)
     return diagrams.render_svg(
-        form, _draw_verdict(judged, first, last, diagrams.get_palette(query), query.get("title")), query, draw
+        form, _draw_verdict(judged, first, last, diagrams.get_palette(query), query.get("title")), query
     )
 
 

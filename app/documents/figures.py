@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -35,7 +36,7 @@ from lanescope.ptx.table.descriptors import get_format
 from lanescope.shared.tile_text import parse_tile_text
 
 Query = Mapping[str, str]
-Render = Callable[[str, Query], tuple[Any, str]]
+Render = Callable[[str, Query], diagrams.Picture]
 LONGEST = 1 << 14
 _FRAGMENT = "colour label lanes warps cell title legend lang product pin pin2 idesc target formulas window".split()
 _SHEET = [*LOOKS, "shape", "element_bits", "title", "window"]
@@ -55,8 +56,7 @@ class Figure:
 
     def draw_svg(self, theme: str) -> str:
         """Return the picture for a theme. LayoutError for an illegal option."""
-        content, _ = self.render("svg", {**self.query, "theme": theme})
-        return content.decode() if isinstance(content, bytes) else str(content)
+        return str(self.render("svg", {**self.query, "theme": theme}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _make_fragment_kind(instruction: Instruction, operand: str) -> _Kind:
     if operand:
         instruction.operand(operand)  # refused here, before the cache
 
-    def render(form: str, query: Query) -> tuple[Any, str]:
+    def render(form: str, query: Query) -> diagrams.Picture:
         query = _complete_pins(query, operand)
         bound = bind_descriptor(instruction, query)
         return diagrams.render_instruction(form, bound, bound.operand(operand) if operand else None, query)
@@ -238,7 +238,7 @@ def _make_tile_kind(spec: Mapping[str, Any]) -> _Kind:
     if "base32B" in fields.get("swizzle", "") or fields["element_bits"] == "4":
         fields["format"] = "tcgen05"
 
-    def render(form: str, query: Query) -> tuple[Any, str]:
+    def render(form: str, query: Query) -> diagrams.Picture:
         return diagrams.render_tile(form, _complete_pins(query, "tile"))
 
     return _Kind(render, fields, (*LOOK, "title", "pin", "pin2"))
@@ -258,7 +258,7 @@ def _make_idesc_kind(word: str, kind: str) -> _Kind:
 def _make_descriptor_kind(word: str, form_name: str) -> _Kind:
     descriptor = parse_descriptor(word, get_format(form_name))
 
-    def render(form: str, query: Query) -> tuple[Any, str]:
+    def render(form: str, query: Query) -> diagrams.Picture:
         draw = verdicts.render_query if verdicts.has_verdict_query(query) else diagrams.render_descriptor
         return draw(form, descriptor, query)
 
@@ -270,7 +270,7 @@ def _make_cute_kind(expression: str) -> _Kind:
 
 
 def _make_layout_kind(name: str, layout_query: Query, options: tuple[str, ...]) -> _Kind:
-    return _Kind(lambda form, query: render_layout(name, form, query), layout_query, options, "rc")
+    return _Kind(partial(render_layout, name), layout_query, options, "rc")
 
 
 def _recognise(text: str) -> _Kind:
@@ -371,14 +371,14 @@ def _read_address(text: str) -> _Kind:
 def _render_page_picture(path: str) -> Render:
     """Return a function that draws the picture of a page as a file in a theme."""
 
-    def render(form: str, query: Query) -> tuple[Any, str]:
+    def render(form: str, query: Query) -> diagrams.Picture:
         page_query = {name: value for name, value in query.items() if name not in ("theme", "title")}
         title = query.get("title", "")
         svg, page = drawings.draw_address(f"{path}?{urlencode(page_query)}", title, legend=False)
         only = svg[svg.index("<svg") : svg.index("</svg>") + len("</svg>")]  # a legend may follow
         if title:
             only = re.sub(r"<title>.*?</title>", lambda _: f"<title>{escape(title)}</title>", only, count=1, flags=re.S)
-        return draw_alone(only, query.get("theme", "light"), title or f"The picture of {page}"), form
+        return draw_alone(only, query.get("theme", "light"), title or f"The picture of {page}")
 
     return render
 

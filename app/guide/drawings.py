@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from lanescope import find
@@ -55,7 +55,7 @@ class PagePicture:
     """
 
     draw: Callable[[FigureRequest], str | tuple[str, str]]
-    render: Callable[[str, Mapping[str, str]], tuple[Any, str]] | None = None
+    render: Callable[[str, Mapping[str, str]], pictures.Picture] | None = None
 
 
 HINT = (
@@ -141,10 +141,6 @@ def _draw_instruction_descriptor(request: FigureRequest) -> str:
     return draw_idesc(IdescWord(parse_idesc_word(request.rest), get_kind(request.query.get("kind", "f16"))))
 
 
-def _render_layout(name: str) -> Callable[[str, Mapping[str, str]], tuple[Any, str]]:
-    return lambda form, query: render_layout(name, form, query)
-
-
 # a page's path, or its first part with / if more follows → its picture
 PICTURES: dict[str, PagePicture] = {
     "i/": PagePicture(_draw_instruction),
@@ -159,11 +155,15 @@ PICTURES: dict[str, PagePicture] = {
     "scale-factors": PagePicture(lambda request: SCALE_FACTORS.draw_query(request.query)),
     "banks": PagePicture(_draw_banks),
     "chain": PagePicture(lambda request: draw_figure(request.query)),
-    "cute": PagePicture(lambda request: cute.draw_figure(request.query, request.caption), _render_layout("cute")),
-    "layouts/triton": PagePicture(
-        lambda request: triton.draw_figure(request.query, request.caption), _render_layout("triton")
+    "cute": PagePicture(
+        lambda request: cute.draw_figure(request.query, request.caption), partial(render_layout, "cute")
     ),
-    "layouts/tv": PagePicture(lambda request: tv.draw_figure(request.query, request.caption), _render_layout("tv")),
+    "layouts/triton": PagePicture(
+        lambda request: triton.draw_figure(request.query, request.caption), partial(render_layout, "triton")
+    ),
+    "layouts/tv": PagePicture(
+        lambda request: tv.draw_figure(request.query, request.caption), partial(render_layout, "tv")
+    ),
     "tiles/mma": PagePicture(lambda request: whole_tiles.draw_inline(request.query), whole_tiles.render_tiled_mma),
     "tiles/mma/chain": PagePicture(lambda request: chains.draw_inline(request.query)),
     "tiles/copy": PagePicture(

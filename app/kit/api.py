@@ -334,9 +334,9 @@ def describe_body(name: str, model: Any) -> Json:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def describe_pictures(model: Any) -> dict[int | str, dict[str, Any]]:
+def describe_pictures(model: Any, forms: Mapping[str, str] = FORMS) -> dict[int | str, dict[str, Any]]:
     """Return the documented answers of a picture route: a file in each format, or the model as JSON."""
-    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
+    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()}
     return {
         200: {
             "model": model,

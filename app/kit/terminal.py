@@ -10,9 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import wraps
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from lanescope.app.kit.picture import DrawingJob
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
@@ -211,6 +214,14 @@ def read_bytes(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise LayoutError(code, f"{field}: '{name[:200]}' cannot be read: {reason}.", hint, field) from None
+
+
+def write_picture(picture: str | bytes | DrawingJob, output: str) -> None:
+    """Write a picture to a file, or to standard output if it is "-"."""
+    from lanescope.app.kit.picture import DrawingJob
+
+    content = picture.render() if isinstance(picture, DrawingJob) else picture
+    write_output(content.encode() if isinstance(content, str) else content, output)
 
 
 def write_output(content: bytes, output: str) -> None:

@@ -21,7 +21,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import DrawingJob, check_drawing
 from lanescope.app.kit.uploads import Upload, UploadForm
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -122,14 +123,17 @@ def encode_json_body(content: Any) -> CachedBody:
 class PictureSketch(Response):
     """Placeholder of a PNG or PDF that another process draws."""
 
-    def __init__(self, drawing: DrawingJob, media_type: str) -> None:
-        super().__init__(media_type=media_type)
-        self.drawing = drawing
+    def __init__(self, drawing: DrawingJob) -> None:
+        """LayoutError if the drawing exceeds what a server draws for one request."""
+        super().__init__(media_type=FORMS[drawing.form])
+        self.drawing = check_drawing(drawing)
 
 
-def make_picture_body(picture: Any, media_type: str) -> CachedBody | PictureSketch:
+def make_picture_body(picture: str | bytes | DrawingJob, form: str) -> CachedBody | PictureSketch:
     """Return the body of what `lanescope.app.diagram.forms` rendered, or a sketch if it is still to be drawn."""
-    return PictureSketch(picture, media_type) if isinstance(picture, DrawingJob) else CachedBody(picture, media_type)
+    if isinstance(picture, DrawingJob):
+        return PictureSketch(picture)
+    return CachedBody(picture.encode() if isinstance(picture, str) else picture, FORMS[form])
 
 
 def _select_coding(accepted: str) -> str:

@@ -14,7 +14,6 @@ from lanescope.app.kit.api import (
     describe_pictures,
     make_query_dependency,
 )
-from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.layouts import pictures
 from lanescope.app.layouts.facts import CuteFacts, TvFacts
@@ -34,13 +33,13 @@ def triton_picture(
     form: Form, query: Annotated[dict[str, str], make_query_dependency(_make_parameters("triton"))]
 ) -> Response:
     """Draw a layout of Triton or Gluon: threads and registers, or offsets in shared memory."""
-    return make_picture_body(*pictures.render_layout("triton", form, query, check_drawing))
+    return make_picture_body(pictures.render_layout("triton", form, query), form)
 
 
 @router.get("/layouts/tv.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TvFacts))
 def tv_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(_make_parameters("tv"))]) -> Response:
     """Draw a thread-value layout of CuTe over its tile."""
-    return make_picture_body(*pictures.render_layout("tv", form, query, check_drawing))
+    return make_picture_body(pictures.render_layout("tv", form, query), form)
 
 
 @router.get("/cute.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(CuteFacts))
@@ -48,4 +47,4 @@ def cute_picture(
     form: Form, query: Annotated[dict[str, str], make_query_dependency(_make_parameters("cute"))]
 ) -> Response:
     """Draw the last step of an expression of CuTe's algebra: the indices of its operand and of its result."""
-    return make_picture_body(*pictures.render_layout("cute", form, query, check_drawing))
+    return make_picture_body(pictures.render_layout("cute", form, query), form)

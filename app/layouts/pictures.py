@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.forms import Picture
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import figure
 from lanescope.app.kit.maps.bench import MapBench
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.question import fields_of, nest_fields, read_question
 from lanescope.app.layouts import cute, triton, tv
 from lanescope.app.layouts.facts import CuteQuestion, TvBody, build_cute, build_tv
@@ -108,29 +106,27 @@ KINDS = {
 }
 
 
-def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+def render_layout(name: str, form: str, query: Mapping[str, str]) -> Picture:
     """Return the picture, the table of cells, or the facts for a query. LayoutError names the first illegal option."""
     kind = KINDS[name]
     diagrams.check_picture_options(form, query, STYLE, tuple(kind.fields))
     theme = diagrams.get_palette(query)
     if form == "json":
-        return encode_json(kind.json(query)), FORMS[form]
+        return encode_json(kind.json(query))
     if kind.staged and (any(query.get(name) for name in STAGED) or query.get("colour") in ("moves", "line", "cell")):
-        return _render_stage(form, *kind.staged(query), query, draw)
+        return _render_stage(form, *kind.staged(query), query)
     parts = kind.parts(query)
     if form in ("txt", "md", "csv"):
-        return "\n".join(_format_sheet(form, sheet, kind.letter, title) for sheet, _, title in parts).encode(), FORMS[
-            form
-        ]
+        return "\n".join(_format_sheet(form, sheet, kind.letter, title) for sheet, _, title in parts)
     if query.get("title"):
         parts = [(parts[0][0], parts[0][1], query["title"][:120]), *parts[1:]]
-    return diagrams.render_svg(form, draw_sheets(parts, parts[0][2], theme, kind.letter), query, draw)
+    return diagrams.render_svg(form, draw_sheets(parts, parts[0][2], theme, kind.letter), query)
 
 
-def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
+def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Mapping[str, str]) -> Picture:
     """Return the stage of a page's address in a format."""
     if form in ("txt", "md", "csv"):
-        return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
+        return "\n".join(figure.format_maps(form, bench, look))
     if len(bench.maps) > 1:
         bench = replace(
             bench,
@@ -140,7 +136,7 @@ def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Ma
         )
     title = query.get("title", "")[:120]
     svg = figure.draw_bench(bench, look, diagrams.get_palette(query), title, query.get("legend") == "1")
-    return diagrams.render_svg(form, svg, query, draw)
+    return diagrams.render_svg(form, svg, query)
 
 
 def _format_sheet(form: str, sheet: TileSheet, letter: str, title: str) -> str:

@@ -14,7 +14,7 @@ from lanescope.app.kit.terminal import (
     parse_picture_form,
     print_json,
     take_options,
-    write_output,
+    write_picture,
 )
 from lanescope.app.memory import descriptors, facts
 from lanescope.app.memory.facts import TileQuestion
@@ -42,7 +42,7 @@ def run_smem(
         from lanescope.app.diagram import forms as pictures  # imports this feature
 
         looks = look | {"plain": "1" * look["plain"], "theme": theme}
-        return write_output(pictures.render_tile(parse_picture_form(output), drop_empty(words | looks))[0], output)
+        return write_picture(pictures.render_tile(parse_picture_form(output), drop_empty(words | looks)), output)
     answer = TILE.ask(words)[1]
     if as_json:
         return print_json(answer)

@@ -17,7 +17,7 @@ from lanescope.app.kit.terminal import (
     parse_storage_options,
     print_json,
     print_warnings,
-    write_output,
+    write_picture,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def descriptor_decode(
         from lanescope.app.diagram import forms as pictures
 
         read = memory.parse_descriptor(word, form)
-        return write_output(pictures.render_descriptor(parse_picture_form(output), read, {"theme": theme})[0], output)
+        return write_picture(pictures.render_descriptor(parse_picture_form(output), read, {"theme": theme}), output)
 
     facts = memory.decode_text(word, form)
     if as_json:
@@ -143,7 +143,7 @@ def descriptor_verify(
     if output:
         from lanescope.app.diagram import verdicts
 
-        write_output(verdicts.render_verdict(parse_picture_form(output), body, {"theme": theme})[0], output)
+        write_picture(verdicts.render_verdict(parse_picture_form(output), body, {"theme": theme}), output)
     if as_json:
         print_json(result)
     else:

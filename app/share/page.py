@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.picture import DrawingJob, check_drawing
+from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.share import PageCard, make_picture_address, read_card
 from lanescope.app.kit.wire import CachedBody, PictureSketch
 from lanescope.app.kit.work import get_request_context, run_off_loop
@@ -76,7 +76,7 @@ async def page_card(request: Request, rest: str) -> Response:
 
 def _sketch_card(card: PageCard, picture: str) -> PictureSketch:
     alone = draw_alone(card.svg, "light", card.headline) if card.svg else picture
-    return PictureSketch(check_drawing(DrawingJob("png", draw_card(card, alone))), FORMS["png"])
+    return PictureSketch(DrawingJob("png", draw_card(card, alone)))
 
 
 def _draw_picture(page: FetchedPage, form: str, theme: str) -> Response | str:
@@ -92,4 +92,4 @@ def _draw_picture(page: FetchedPage, form: str, theme: str) -> Response | str:
 
 
 def _make_sketch(form: str, svg: str) -> PictureSketch:
-    return PictureSketch(check_drawing(make_drawing(form, svg)), FORMS[form])
+    return PictureSketch(make_drawing(form, svg))

@@ -15,7 +15,6 @@ from lanescope.app.kit.api import (
     describe_pictures,
     make_query_dependency,
 )
-from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.question import options_of
 from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.tiles import (
@@ -54,7 +53,7 @@ LOOP = _make_parameters("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.O
 @router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledMmaFacts))
 def tiled_mma_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(ASKED)]) -> Response:
     """A, B and C of a TiledMMA's tile as in a product, or one of them; csv lists every value of every thread."""
-    return make_picture_body(*figure.render_tiled_mma(form, query, draw_=check_drawing))
+    return make_picture_body(figure.render_tiled_mma(form, query), form)
 
 
 @router.get(
@@ -64,10 +63,10 @@ def tiled_copy_picture(form: Form, query: Annotated[dict[str, str], make_query_d
     """Draw source and destination of a TiledCopy, or one of them; csv lists every value of every thread, with its byte
     and bank if shared memory is described.
     """
-    return make_picture_body(*tiled_copy_figure.render_tiled_copy(form, query, draw_=check_drawing))
+    return make_picture_body(tiled_copy_figure.render_tiled_copy(form, query), form)
 
 
 @router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(LoopFacts))
 def loop_picture(form: Form, query: Annotated[dict[str, str], make_query_dependency(LOOP)]) -> Response:
     """Draw a main loop: a line per stage, and the wavefronts of each warp's loads in each K iteration."""
-    return make_picture_body(*main_loop_figure.render_loop(form, query, draw_=check_drawing))
+    return make_picture_body(main_loop_figure.render_loop(form, query), form)

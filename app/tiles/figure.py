@@ -8,13 +8,11 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.forms import Picture
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing, stage
 from lanescope.app.kit.maps.bench import Longs
 from lanescope.app.kit.maps.figure import format_maps
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
 from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure, umma_sheets
@@ -42,27 +40,27 @@ OPTIONS = {
 }
 
 
-def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
+def render_tiled_mma(form: str, query: Mapping[str, str]) -> Picture:
     """Return the picture, table or text of a TiledMMA for a query. LayoutError names the first illegal option."""
     fields = forms.parse_fields(query, forms.MMA)
     if is_umma(fields["atom"]):
-        return umma_figure.render_umma(form, query, draw_)
+        return umma_figure.render_umma(form, query)
     diagrams.check_picture_options(form, query, OPTIONS, tuple(forms.MMA))
     tiled_mma = questions.parse_mma(forms.build_mma_body(fields))
     chosen = state.require_state(tiled_mma, bench.make_base_state(fields), query)
     if form == "json":
-        return encode_json(facts.build_mma(tiled_mma)), FORMS[form]
+        return encode_json(facts.build_mma(tiled_mma))
     ops = [tiled_mma.operand(query["operand"])] if query.get("operand") else [tiled_mma.a, tiled_mma.b, tiled_mma.c]
     if form == "csv":
-        return _format_csv(tiled_mma, ops, chosen).encode(), FORMS[form]
+        return _format_csv(tiled_mma, ops, chosen)
     if form in ("txt", "md"):
         maps = state.make_bench(tiled_mma)
         parts = format_maps(form, replace(maps, maps=tuple(maps.get_map(op.name) for op in ops)), asdict(chosen))
-        return "\n".join(parts).encode(), FORMS[form]
+        return "\n".join(parts)
     drawing = draw_tiled_mma(
         tiled_mma, ops, chosen, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
     )
-    return diagrams.render_svg(form, drawing, query, draw_)
+    return diagrams.render_svg(form, drawing, query)
 
 
 def draw_tiled_mma(

@@ -8,11 +8,9 @@ from html import escape
 import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.forms import Picture
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import main_loop_facts, main_loop_page
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand, LoopStep
 from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
@@ -25,19 +23,17 @@ HEAD = ("operand", "stage", "access", "count", "units", "ideal")
 TITLE = "wavefronts of each warp’s loads in each K iteration"
 
 
-def render_loop(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
+def render_loop(form: str, query: Mapping[str, str]) -> Picture:
     """Return the picture, tables or facts of a main loop for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
     found = main_loop_facts.build_loop(main_loop_page.build_body(main_loop_page.parse_form(query)))
     if form == "json":
-        return encode_json(found), FORMS[form]
+        return encode_json(found)
     if form == "csv":
-        return _format_csv(found).encode(), FORMS[form]
+        return _format_csv(found)
     if form in ("txt", "md"):
-        return "\n".join(_format_text(form, found)).encode(), FORMS[form]
-    return diagrams.render_svg(
-        form, draw_loop(found, diagrams.get_palette(query), query.get("title", "")), query, draw_
-    )
+        return "\n".join(_format_text(form, found))
+    return diagrams.render_svg(form, draw_loop(found, diagrams.get_palette(query), query.get("title", "")), query)
 
 
 def draw_inline(query: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from lanescope.app.kit.question import read_question
-from lanescope.app.kit.terminal import parse_picture_form, print_json, write_output
+from lanescope.app.kit.terminal import parse_picture_form, print_json, write_picture
 from lanescope.app.tiles import facts, figure, umma_page
 from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.inputs import parse_integer, parse_pair
@@ -41,7 +41,7 @@ def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json
 def draw_mma(words: dict[str, Any], output: str) -> None:
     """Write the picture of a TiledMMA."""
     more = {"tile": "x".join(words.get("tile", ()))} | ({} if is_umma(words["atom"]) else {"legend": "1"})
-    write_output(figure.render_tiled_mma(parse_picture_form(output), words | more)[0], output)
+    write_picture(figure.render_tiled_mma(parse_picture_form(output), words | more), output)
 
 
 def _format_holders(tiled_mma: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:

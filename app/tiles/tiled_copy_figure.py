@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.forms import Picture
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing, figure, stage
 from lanescope.app.kit.maps.bench import HolderMap, MapBench
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
@@ -37,25 +35,23 @@ OPTIONS = {
 }
 
 
-def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
+def render_tiled_copy(form: str, query: Mapping[str, str]) -> Picture:
     """Return the picture, table or text of a TiledCopy for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
     body = tiled_copy_page.build_body(tiled_copy_page.parse_form(query))
     if form == "json":
         tma = is_tma(str(body.get("atom")))
-        return encode_json(
-            tiled_copy_facts.build_tma_copy(body) if tma else tiled_copy_facts.build_tiled_copy(body)
-        ), FORMS[form]
+        return encode_json(tiled_copy_facts.build_tma_copy(body) if tma else tiled_copy_facts.build_tiled_copy(body))
     found, shared, bench, look = _parse_query(query)
     if form == "csv":
         made_of = _format_boxes_csv(found) if isinstance(found, TmaCopy) else _format_csv(found, shared, bench, look)
-        return made_of.encode(), FORMS[form]
+        return made_of
     if form in ("txt", "md"):
-        return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
+        return "\n".join(figure.format_maps(form, bench, look))
     drawing = figure.draw_bench(
         bench, look, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
     )
-    return diagrams.render_svg(form, drawing, query, draw_)
+    return diagrams.render_svg(form, drawing, query)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

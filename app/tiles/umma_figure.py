@@ -10,11 +10,9 @@ from html import escape
 import numpy as np
 
 from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.forms import Picture
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import facts, forms, questions
 from lanescope.app.tmem import draw as memory
 from lanescope.blackwell import tmem
@@ -34,18 +32,18 @@ _NAMED = re.compile(r"var\(--([\w-]+)\)")
 _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "cell-line": "line", "cell-ink": "ink"}
 
 
-def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
+def render_umma(form: str, query: Mapping[str, str]) -> Picture:
     """Return the picture, table or text of a tile for a query. LayoutError names the first illegal option."""
     diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
     tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     assert isinstance(tiled_mma, TiledUmma)
     if form == "json":
-        return encode_json(facts.build_mma(tiled_mma)), FORMS[form]
+        return encode_json(facts.build_mma(tiled_mma))
     if form in ("csv", "txt", "md"):
-        return _format_steps(form, tiled_mma).encode(), FORMS[form]
+        return _format_steps(form, tiled_mma)
     parts = [part for part in ("product", "tensor") if query.get("part") in (None, "", part)]
     drawing = draw_umma(tiled_mma, diagrams.get_palette(query), query.get("title", ""), parts)
-    return diagrams.render_svg(form, drawing, query, draw_)
+    return diagrams.render_svg(form, drawing, query)
 
 
 def draw_umma(tiled_umma: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:

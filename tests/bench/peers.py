@@ -76,10 +76,10 @@ def measure_lanescope(ptx: str, letter: str, options: dict[str, str], file: Path
     taken = []
     for _ in range(8):
         began = time.perf_counter()
-        made = pictures.render_instruction("svg", found, found.operand(letter), options)[0]
+        made = str(pictures.render_instruction("svg", found, found.operand(letter), options))
         taken.append(time.perf_counter() - began)
-    file.write_bytes(made)
-    return {"first": taken[0], "seconds": statistics.median(taken[1:]), "bytes": len(made)}
+    file.write_text(made)
+    return {"first": taken[0], "seconds": statistics.median(taken[1:]), "bytes": len(made.encode())}
 
 
 def measure_opening(files: list[Path]) -> list[float]:

@@ -39,8 +39,7 @@ def draw_operand(theme: str) -> str:
     """The first picture of the document, as the server and the command line draw it."""
     instruction = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     query = {"colour": "t", "rows": "0-7", "cols": "0-7", "pin": "a:2,3", "theme": theme}
-    svg, _ = render_instruction("svg", instruction, instruction.operand("a"), query)
-    return str(svg.decode())
+    return str(render_instruction("svg", instruction, instruction.operand("a"), query))
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
