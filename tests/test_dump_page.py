@@ -14,6 +14,7 @@ from lanescope.app.dump.examples import build_files
 from lanescope.app.kit.examples import BODIES
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import run_lanescope
 
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
 
@@ -85,24 +86,14 @@ def test_a_body_that_is_not_a_form_is_refused(client: Client) -> None:
     assert client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 422
 
 
-def test_the_command_exits_with_0_1_or_2_by_verdict(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from lanescope.app.cli import main
-
+def test_the_command_exits_with_0_1_or_2_by_verdict(tmp_path: Any) -> None:
     dump, expected = build_files("swizzle")
     (tmp_path / "smem.bin").write_bytes(dump)
     (tmp_path / "a.npy").write_bytes(expected)
 
     def run(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["lanescope", "dump", "verify", *words])
-        status = 0
-        try:
-            main()
-        except SystemExit as done:
-            status = int(done.code or 0)
-        printed = capsys.readouterr()
-        return status, printed.out + printed.err
+        done = run_lanescope("dump", "verify", *words)
+        return done.returncode, done.stdout + done.stderr
 
     usual = [str(tmp_path / "smem.bin"), "--instruction", F16, "--expected", str(tmp_path / "a.npy"), "--slice-k", "16"]
     status, output = run(*usual, "--descriptor", "0x4000004000010042")

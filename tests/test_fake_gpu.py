@@ -6,7 +6,6 @@ answers.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.cli import main
 from lanescope.app.hardware import (
     bank_runs,
     chain_runs,
@@ -39,6 +37,7 @@ from lanescope.product.planning import make_plan
 from lanescope.ptx import hardware_runs
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
 from tests.cases import for_each
+from tests.command import run_lanescope
 from tests.fake_gpu import FakeGpu, install_gpu
 from tests.sample import take_rows
 
@@ -150,16 +149,13 @@ def test_clocks_are_of_the_best_turn(card: FakeGpu) -> None:
     assert bank_runs.run_banks(cuda, "ld.shared.b32", [128] * 31 + [128 + 226 * 1024 - 16])["agrees"]
 
 
-def test_what_a_machine_has(card: FakeGpu, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_machine_has(card: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_read_driver_version", lambda: "580.95.05")
     card.count = 2
     told = {"name": "Card 0", "compute_capability": "9.0", "driver": "580.95.05", "cuda": "13.2", "nvrtc": "13.1"}
     assert device.list_devices() == [told, told | {"name": "Card 1"}]
     assert CudaDevice(1).info() == told | {"name": "Card 1", "target": "sm_90a"} and card.used == [1]
-    monkeypatch.setattr(sys, "argv", ["lanescope", "gpu", "status"])
-    with pytest.raises(SystemExit):
-        main()
-    assert capsys.readouterr().out.splitlines() == [
+    assert run_lanescope("gpu", "status").stdout.splitlines() == [
         f"name Card {n}, compute_capability 9.0, driver 580.95.05, cuda 13.2, nvrtc 13.1" for n in (0, 1)
     ]
     card.count = 0
@@ -196,23 +192,8 @@ def test_a_card_before_turing_is_refused() -> None:
 # gpu verify -----------------------------------------------------------------------------------------------------------
 
 
-def run_command(
-    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, str, str]:
+def test_a_family_is_verified_and_told(card: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(sys, "argv", ["lanescope", *words.split()])
-    status = 0
-    try:
-        main()
-    except SystemExit as done:
-        status = int(done.code or 0)
-    said = capsys.readouterr()
-    return status, said.out, said.err
-
-
-def test_a_family_is_verified_and_told(
-    card: FakeGpu, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     seen: list[Any] = []
     found = verification.verify_device("ldmatrix", lambda *told: seen.append(told))
     keys = [job.key for job in verification.generate_jobs("sm_90a", "ldmatrix")]
@@ -231,14 +212,19 @@ def test_a_family_is_verified_and_told(
         "date": "",
         "method": "",
     }
-    status, out, err = run_command("gpu verify --family movmatrix", monkeypatch, capsys)
-    assert (status, err) == (0, "") and out.startswith("device Card 0, compute_capability 9.0, driver")
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    done = run_lanescope("gpu", "verify", "--family", "movmatrix")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(
+        "device Card 0, compute_capability 9.0, driver"
+    )
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if line.startswith("│")
+    ]
     assert rows == [["movmatrix", "1", "", "1 of 1", "1 of 1"]]
     card.wrong = 1
-    status, out, err = run_command("gpu verify --family movmatrix", monkeypatch, capsys)
+    done = run_lanescope("gpu", "verify", "--family", "movmatrix")
     key = find("movmatrix.m8n8.trans.b16").ptx
-    assert status == 1 and err.splitlines()[-1].startswith(f"{key}: fragment differs: ") and "0 of 1" in out
+    assert done.returncode == 1 and "0 of 1" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith(f"{key}: fragment differs: ")
 
 
 def test_both_forms_and_both_methods_of_a_product(card: FakeGpu) -> None:
@@ -318,7 +304,7 @@ def test_blocks_of_a_product_are_told_apart(sm_120: FakeGpu) -> None:
     take_rows(sorted({*evidence.PARTS} - {"boxes", "maps", "captures", "counters", "tcgen05"}), 3),
 )
 def test_each_part_alone_and_its_evidence(
-    part: str, card: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    part: str, card: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(verification, "DESCRIPTOR_RUNS", 1)
     monkeypatch.setattr(verification, "BANK_RUNS", 6)
@@ -331,18 +317,18 @@ def test_each_part_alone_and_its_evidence(
     monkeypatch.setattr(script_runs, "generate_plans", lambda device: iter(chosen))
     monkeypatch.setattr(script_runs, "run_script", lambda made: made is not chosen[2])
     monkeypatch.setattr(evidence, "FOLDER", tmp_path / "evidence")
-    status, out, err = run_command(f"gpu verify --part {part} --json", monkeypatch, capsys)
-    found = json.loads(out)
+    done = run_lanescope("gpu", "verify", "--part", part, "--json")
+    found = json.loads(done.stdout)
     rows = found[part]
     assert found["results"] == {} and set(found) == {"meta", "results", part}
     if part == "programs":
-        assert status == 1 and rows == {
+        assert done.returncode == 1 and rows == {
             find(MMA).ptx: {"ran": 1, "agreed": 1},
             find(WGMMA).ptx: {"ran": 2, "agreed": 1, "differs": [rows[find(WGMMA).ptx]["differs"][0]]},
         }
-        assert "swizzle=32B" in rows[find(WGMMA).ptx]["differs"][0] and err == f"{find(WGMMA).ptx}: 1 of 2\n"
+        assert "swizzle=32B" in rows[find(WGMMA).ptx]["differs"][0] and done.stderr == f"{find(WGMMA).ptx}: 1 of 2\n"
         return
-    assert status == 0 and err == "" and all(row["ran"] == row["agreed"] for row in rows.values())
+    assert (done.returncode, done.stderr) == (0, "") and all(row["ran"] == row["agreed"] for row in rows.values())
     counts = {
         "descriptors": 12 * 2,
         "banks": sum(len(list_regular_addresses(ACCESSES[name])) for name in ACCESSES),

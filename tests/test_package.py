@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 import zipfile
 from collections.abc import Sequence
 from importlib.metadata import PathDistribution, distribution
@@ -20,9 +17,9 @@ from packaging.requirements import Requirement
 
 from tests import release
 from tests.release import ROOT
+from tests.served import run_server, send_request
 
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
-COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 PATHS = ("/readyz", "/", f"/i/{MMA}", "/static/instruction/page.js", "/palette.css", "/guide/ldmatrix", "/gallery")
 
 pytestmark = pytest.mark.waits
@@ -169,27 +166,7 @@ def test_the_layers_hold(installed: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_server_of_the_wheel_serves(installed: Path, project: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    server = subprocess.Popen([*COMMAND, "serve", "--port", str(port)], cwd=project, env=environment)
-    try:
-        answers = {path: fetch_page(port, path) for path in PATHS}
-    finally:
-        server.terminate()
-        server.wait(30)
+    with run_server(cwd=project, env=environment) as (_, port):
+        answers = {path: send_request(port, "GET", path) for path in PATHS}
     assert {status for status, _ in answers.values()} == {200}, answers
-
-
-def fetch_page(port: int, path: str, seconds: float = 60.0) -> tuple[int, bytes]:
-    """Return status and body of an address of a server that may still be starting."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=seconds) as answer:
-                return answer.status, answer.read()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)

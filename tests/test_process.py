@@ -3,66 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cases import for_each
 from tests.command import run_lanescope
+from tests.served import run_server, send_request
 
 pytestmark = pytest.mark.waits
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 BODY = json.dumps({"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}).encode()
-
-
-@contextlib.contextmanager
-def run_server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """(process, port) of a server that answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        "-c",
-        "from lanescope.app.cli import main; main()",
-        "serve",
-        "--port",
-        str(port),
-        "--log-format",
-        "json",
-        *options,
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        until = time.monotonic() + 60
-        while time.monotonic() < until and process.poll() is None:
-            with contextlib.suppress(OSError):
-                if send_request(port, "GET", "/readyz")[0] == 200:
-                    break
-            time.sleep(0.05)
-        yield process, port
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=30)
-
-
-def send_request(port: int, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request(method, path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
 
 
 def list_children(pid: int) -> set[int]:
@@ -103,7 +60,7 @@ def send_half(port: int) -> socket.socket:
 
 
 def test_a_server_ends_with_what_it_was_at_finished_and_its_workers_gone() -> None:
-    with run_server() as (process, port):
+    with run_server("--log-format", "json", log=subprocess.PIPE) as (process, port):
         run = {"kind": "mma", "instruction": M16, "backend": "numpy"}
         assert send_request(port, "POST", "/api/v1/gpu/runs", json.dumps(run).encode())[0] == 200
         below = list_children(process.pid)

@@ -10,20 +10,15 @@ import contextlib
 import http.client
 import json
 import os
-import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lanescope.app.kit.examples import BODIES
 from tests.hostile import generate_requests
-
-COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
+from tests.served import run_server, send_request
 
 
 @dataclass
@@ -34,39 +29,6 @@ class HostileResult:
     megabytes: float  # of the answer
     health_ms: float  # the longest wait of /healthz meanwhile
     rss_mb: float  # of the server afterwards
-
-
-@contextlib.contextmanager
-def run_server(*options: str) -> Iterator[tuple[int, int]]:
-    """(port, process id) of a server of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", str(port), *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(1000):
-            with contextlib.suppress(OSError):
-                if send_request(port, "GET", "/readyz")[0] == 200:
-                    break
-            time.sleep(0.02)
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def send_request(
-    port: int, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
-) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request(method, path, body or None, headers or {})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
 
 
 def measure_rss_mb(pid: int) -> float:
@@ -117,16 +79,16 @@ def main() -> list[HostileResult]:
     """Every request once; one that /healthz waited for longer than 100 ms again, on a server that keeps nothing, and
     the least wait counts: on a machine with other work a wait proves nothing until it comes again."""
     worst: list[HostileResult] = []
-    with run_server() as (port, pid), run_server("--cache-bytes", "0") as (again, other):
+    with run_server() as (server, port), run_server("--cache-bytes", "0") as (other, again):
         print(f"{'request':60} status  seconds  answer MB  healthz ms  RSS MB")
         for name, method, path, body in generate_requests(
             json.loads(send_request(port, "GET", "/openapi.json")[1]), BODIES
         ):
-            seen = measure_request(port, pid, name, method, path, body)
+            seen = measure_request(port, server.pid, name, method, path, body)
             for _ in range(TRIES - 1):
                 if seen.health_ms > 100:
                     seen.health_ms = min(
-                        seen.health_ms, measure_request(again, other, name, method, path, body).health_ms
+                        seen.health_ms, measure_request(again, other.pid, name, method, path, body).health_ms
                     )
             worst.append(seen)
             print(

@@ -22,7 +22,8 @@ from typing import Any
 import uvloop
 
 from tests.bench import hostile
-from tests.bench.hostile import measure_rss_mb, run_server
+from tests.bench.hostile import measure_rss_mb
+from tests.served import run_server
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -160,7 +161,7 @@ async def measure_load() -> list[str]:
         rows.append(f"| {what} | {seen} | {wanted} |")
         print(f"{what:90} {seen:34} {wanted}", flush=True)
 
-    with run_server() as (port, pid):
+    with run_server() as (server, port):
         await run_flood(port, [OPERAND], 2000)
         told = max([await run_flood(port, [OPERAND], WARM) for _ in range(3)], key=lambda seen: seen.rate)
         row(
@@ -190,12 +191,12 @@ async def measure_load() -> list[str]:
             f"{filling.rate:.0f} requests/s, p99 {filling.p99:.0f} ms, {filling.wrong} failed",
             "0 failed",
         )
-        before, wrong = measure_rss_mb(pid), 0
+        before, wrong = measure_rss_mb(server.pid), 0
         for _ in range(4):
             wrong += (await run_flood(port, [OPERAND, *cold[::50]], 25_000)).wrong
         row(
             "memory before and after 100,000 requests",
-            f"{before:.0f} MB, {measure_rss_mb(pid):.0f} MB, {wrong} failed",
+            f"{before:.0f} MB, {measure_rss_mb(server.pid):.0f} MB, {wrong} failed",
             "flat",
         )
     return rows
@@ -225,7 +226,7 @@ async def compare_processes() -> list[str]:
     seen: dict[int, list[FloodResult]] = {1: [], 2: []}
     for _ in range(3):
         for count, rates in seen.items():
-            with run_server("--workers", str(count)) as (port, _):
+            with run_server("--workers", str(count)) as (_, port):
                 await run_flood(port, [OPERAND, f"/i/{M16}"], 2000)
                 rates.append(await run_flood(port, [OPERAND, f"/i/{M16}"], 10_000))
     rows = ["| processes | requests/s, best of 3 | p99 | failed |", "|---:|---:|---:|---:|"]

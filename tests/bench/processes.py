@@ -13,15 +13,14 @@ import statistics
 import subprocess
 import sys
 import time
-import urllib.request
 
 from playwright.sync_api import Page, sync_playwright
 
 from tests.bench import load
 from tests.browser.conftest import FLAGS, find_chromium
+from tests.served import COMMAND, run_server
 
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
-COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 HEADING = "## Pages and commands"
 # Warm pages at 50 connections and one worker: name, address, requests a second that were promised.
 RATES = (
@@ -73,27 +72,12 @@ def main() -> None:
     record_figure(
         "`python -c pass`, for comparison", f"{measure_command([sys.executable, '-c', 'pass']) * 1000:.0f} ms"
     )
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     began = time.perf_counter()
-    server = subprocess.Popen(
-        [*COMMAND, "serve", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.02)
+    with run_server() as (_, port):
         record_figure("server ready", f"{(time.perf_counter() - began) * 1000:.0f} ms", "under 1500 ms")
         measure_requests(port)
         measure_rates(port)
         measure_painting(f"http://127.0.0.1:{port}")
-    finally:
-        server.terminate()
-        server.wait(10)
     measure_hanging_job()
     render_section()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from lanescope.render.palette import DARK, LIGHT
 from tests.browser.conftest import FLAGS, find_chromium
 from tests.browser.test_screenshot import IMAGES
 from tests.browser.waiting import PATIENCE, wait_until
+from tests.served import find_free_port
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -136,9 +136,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     own = {f"JUPYTER_{name}_DIR": str(folder / f".{name.lower()}") for name in ("CONFIG", "DATA", "RUNTIME")}
     own |= {"JUPYTER_PATH": str(SHARED), "IPYTHONDIR": str(folder / ".ipython"), "HOME": str(folder)}
     own |= {"JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings")}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = find_free_port()
     command = [
         sys.executable,
         "-m",

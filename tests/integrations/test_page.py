@@ -6,12 +6,9 @@ import json
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import tomllib
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from importlib.util import find_spec
@@ -32,6 +29,7 @@ from tests.guilty_kernels import RIGHT, plant
 from tests.integrations.lsp_editor import Editor
 from tests.integrations.mcp_session import open_session
 from tests.release import ROOT
+from tests.served import run_server
 
 HTML = render_integrations()
 PORT = 8000  # of the addresses that the page shows
@@ -118,7 +116,7 @@ def test_the_command_runs_where_it_is_installed(
         if " show " in line:
             assert printed.splitlines()[-1] == OWNER, line
     assert (Path(packaged["PIPX_BIN_DIR"]) / "lanescope").exists()
-    assert served.split() == SERVE
+    assert served.strip() == "lanescope serve"
 
 
 # agents ---------------------------------------------------------------------------------------------------------------
@@ -298,33 +296,13 @@ def test_sources_are_checked_by_command_hook_and_action(blocks: list[str], run: 
 
 # HTTP -----------------------------------------------------------------------------------------------------------------
 
-SERVE = ["lanescope", "serve"]
-
 
 @pytest.fixture
 def port(environment: dict[str, str]) -> Iterator[int]:
     """The port of a running server."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = int(free.getsockname()[1])
-    command = [*find_command(SERVE, environment), "--port", str(number)]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            wait_for_server(server, number)
-            yield number
-        finally:
-            server.terminate()
-
-
-def wait_for_server(server: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + 60
-    while server.poll() is None and time.monotonic() < until:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz"):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server does not answer")
+    command = find_command(["lanescope"], environment)
+    with run_server(command=command, env=environment) as (_, number):
+        yield number
 
 
 @runs("HTTP")
