@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.kit.headers import SecurityHeaders
+from lanescope.app.kit.limits import SecurityHeaders
 from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.wire import _select_coding
 from lanescope.app.main import create_app

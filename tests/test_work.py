@@ -148,7 +148,6 @@ PLUMBING = {
     "app/kit/job.py",
     "app/kit/rate.py",
     "app/kit/limits.py",
-    "app/kit/headers.py",
     "app/kit/prefix.py",
     "app/kit/logs.py",
     "app/kit/wire.py",

@@ -11,6 +11,7 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.cute import calls
 from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.reader.cute import cute_layout
@@ -71,3 +72,28 @@ def _read_open(text: str) -> Reading | None:
     except LayoutError as error:
         return question_readings.build_unknown(text, "Not evaluated", [f"{error.message} {error.hint}"])
     return None
+
+
+# shapes ---------------------------------------------------------------------------------------------------------------
+
+
+_LONGEST = 200  # characters
+_SHAPE = re.compile(
+    r"\s*(?:cute(?:::|\.))?(?:Shape\s*<[^:]*>|make_shape\s*\([^:]*\)|Int\s*<\s*\d+\s*>|C\s*<\s*\d+\s*>|_\d+"
+    r"|\((?=[^:]*[_()])[\d\s,_()]*\)|\(\s*\d+\s*(?:,\s*\d+\s*)+\))\s*(?:\{\s*\})?\s*;?\s*"
+)
+
+
+def read_shape(text: str) -> Reading | None:
+    """Read a text that is nothing but a shape; None for any other text."""
+    if len(text) > _LONGEST or _SHAPE.fullmatch(text) is None:
+        return None
+    try:
+        layout = parse_cute_layout(text, "text")
+    except LayoutError as error:
+        return question_readings.build_unknown(text, "A shape without strides", [f"{error.message} {error.hint}"])
+    notice = (
+        f"{shorten_value(text.strip(), 60)} is a shape without strides: write shape:stride, for example {layout},"
+        " or an element with its instruction, (3,12) of mma.m16n8k16 bf16."
+    )
+    return question_readings.build_unknown(text, "A shape without strides", [notice])

@@ -13,7 +13,6 @@ from lanescope.app.catalogue import full_text, topics
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import (
     canonical_forms,
-    cute_shapes,
     dot_sizes,
     dropped_parts,
     element_texts,
@@ -111,7 +110,7 @@ def _read_printed_name(text: str, reading: Reading) -> Reading:
     pages = printed_names.find_printed(text, _UNEXPLAINED[reading.title])
     if pages:
         return copy_fact(Reading, pages[0], also=_drop_shown(pages[0], (*pages[1:], *reading.also)))
-    shape = cute_shapes.read_shape(text) if _UNEXPLAINED[reading.title] else None
+    shape = expressions.read_shape(text) if _UNEXPLAINED[reading.title] else None
     return opcode_readings.read_lone_word(text) or shape or reading
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from lanescope.app.hardware import user_matrices
 from lanescope.app.hardware.user_matrices import format_number
 from lanescope.app.steps.facts import Load, Steps
+from lanescope.app.steps.matrix_stepper import MatrixStepper
 from lanescope.app.steps.wgmma import StepDescriptor, TracedRun, WgmmaSteps
 
 MOST_SHOWN = 16  # values of a lane that are printed beside its registers
@@ -144,3 +145,31 @@ def _render_read_terms(steps: WgmmaSteps) -> Iterator[str]:
         yield f"   step {t.step} k {t.k:3}  {factors} = {format_number(t.product)}"
     differs = "" if e.sum == e.expected else f"; NumPy's product has {format_number(e.expected)}"
     yield f"   + C {format_number(e.c)} = {format_number(e.sum)}; D holds {format_number(e.d)} ({e.d_at}){differs}"
+
+
+# one ldmatrix or stmatrix ---------------------------------------------------------------------------------------------
+
+
+def render_text(steps: MatrixStepper) -> str:
+    """Return the steps and the resulting registers as text."""
+    return "\n".join(list_lines(steps)) + "\n"
+
+
+def list_lines(steps: MatrixStepper) -> Iterator[str]:
+    """List the lines of the text."""
+    yield steps.ptx
+    if steps.note:
+        yield steps.note
+    for number, phase in enumerate(steps.phases):
+        yield ""
+        yield f"{number + 1}. {phase.name}"
+        for step in steps.steps[phase.first : phase.first + phase.steps]:
+            yield f"   {step.at}: {step.caption.replace('`', '')}"
+    if steps.stores:
+        yield from ("", "S in memory, row by row")
+        for row in steps.written.reshape(steps.s.rows, steps.s.cols).tolist():
+            yield "   " + " ".join("?" if number != number else f"{number:g}" for number in row)
+    yield ""
+    yield "Registers, lane by lane"
+    for lane, words in enumerate(steps.registers):
+        yield f"   T{lane:<3} " + " ".join(word or "unknown" for word in words)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.steps.draw import list_lines
 from lanescope.app.steps.matrix_stepper import MatrixStepperQuestion, build_matrix_stepper
-from lanescope.app.steps.matrix_text import list_lines
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper
 from lanescope.app.steps.wgmma_stepper import WgmmaStepperQuestion, build_wgmma_stepper
 

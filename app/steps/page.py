@@ -16,9 +16,8 @@ from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs.hardware import get_hardware
 from lanescope.app.steps import requests
 from lanescope.app.steps.api import trace_run
-from lanescope.app.steps.draw import render_steps
+from lanescope.app.steps.draw import render_steps, render_text
 from lanescope.app.steps.facts import Steps
-from lanescope.app.steps.matrix_text import render_text
 from lanescope.app.steps.matrix_view import answer_query, build_matrix_view
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
+from lanescope.app.kit.maps.bench import CellHolders
 from lanescope.app.kit.question import declare_question, number_field, options_of, text_field
-from lanescope.app.kit.sheets import point_at_sheets
-from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords, point_at_sheets
+from lanescope.app.tiles import draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.inputs import parse_integer
 from lanescope.render.figure import LEFT, FigurePanel, PanelFigure
@@ -93,17 +97,17 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
     holders = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
     # any element may be pinned; the first pin selects what is drawn
-    pins, _ = chain_sheets.make_sheet_page((), *holders).parse_pins(query)
+    pins, _ = make_sheet_page((), *holders).parse_pins(query)
     corner = choose_corner(first.c, query, pins)
     panels = place_panels(first, second, corner)
-    sheets = chain_sheets.make_sheet_page(panels, *holders)
+    sheets = make_sheet_page(panels, *holders)
     pinned = sheets.build_context(query)
     return {
         **pinned,
         "found": found,
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
         "good": found.verdict in ("same", "reordered"),
-        "svg": sheets.ring(draw_panels(panels), chain_sheets.SELECTOR, pinned["pins"]),
+        "svg": sheets.ring(draw_panels(panels), SELECTOR, pinned["pins"]),
         "windows": list_windows(first.c),
         "corner": dict(zip(WINDOW, map(str, corner), strict=True)),
         "moves": list_moves(first, second, found),
@@ -122,7 +126,7 @@ def draw_inline(query: Mapping[str, str]) -> str:
     first, second = (questions.parse_mma(body[name], name) for name in ("first", "second"))
     panels = place_panels(first, second, choose_corner(first.c, query, ()))
     holders = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
-    return point_at_sheets(draw_panels(panels), chain_sheets.make_sheet_page(panels, *holders).sheets, "thread")
+    return point_at_sheets(draw_panels(panels), make_sheet_page(panels, *holders).sheets, "thread")
 
 
 def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str]) -> tuple[int, int]:
@@ -247,3 +251,52 @@ def render_code(chain: ChainedFacts, second: TiledMMA) -> str:
 def parse_form(query: Mapping[str, str]) -> dict[str, str]:
     """Return the form's fields."""
     return forms.parse_fields(query, FIELDS)
+
+
+# texts of the cells ---------------------------------------------------------------------------------------------------
+
+
+EXAMPLE = "C(5,9), T13, T13:2"
+SELECTOR = ".chained > svg"
+WORDS = SheetWords(
+    nothing="Which element?",
+    invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
+    together="C has both in the same thread.",
+    apart="C has them in different threads.",
+)
+
+
+def make_sheet_page(panels: tuple[FigurePanel, ...], c: CellHolders, a: CellHolders) -> SheetPage:
+    """Return the sheet of all elements, which the panels of C and A share."""
+    high, wide = c.thread.shape
+    numbers = {"thread": c.thread, "value": c.value, "wanted": a.thread, "place": a.value}
+    arrays = {name: array.astype(np.int64) for name, array in numbers.items()}
+    line = "`C({row},{col})` is in `thread {thread}`, value `{value}`; A needs it in `thread {wanted}`, value `{place}`"
+    sheet = PinSheet("c", "C", high, wide, (SheetLayer(line, arrays),), tuple(map(_make_grid, panels)), group="thread")
+    return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(sheet, text))
+
+
+def _make_grid(panel: FigurePanel) -> SheetGrid:
+    wide, high, row, col = panel.cell_width, panel.cell_height, panel.row0, panel.col0
+    return SheetGrid(SELECTOR, panel.x - col * wide, panel.y - row * high, wide, high, row, col, panel.rows, panel.cols)
+
+
+def find_pins(sheet: PinSheet, text: str) -> list[str]:
+    """Return the pins of the elements that a text names (a thread: its first value). LayoutError names the legal
+    range.
+    """
+    threads = range(int(sheet.layers[0].numbers["thread"].max()) + 1)
+    matrices = dict.fromkeys("acd", FindMatrix(sheet.name, sheet.title, sheet.rows, sheet.cols))
+    field = FindField(matrices, EXAMPLE, threads, list_cells=partial(_list_held, sheet))
+    places = [
+        replace(place, value=place.value or 0) if place.thread is not None and place.register is None else place
+        for place in field.parse_places(text)
+    ]
+    return list(field.find_pins(places).values())
+
+
+def _list_held(sheet: PinSheet, thread: int) -> list[HeldCell]:
+    """Return a thread's values of C."""
+    numbers = sheet.layers[0].numbers
+    cells = [(int(numbers["value"][row, col]), row, col) for row, col in np.argwhere(numbers["thread"] == thread)]
+    return [HeldCell(sheet.name, "C", value, value, int(row), int(col)) for value, row, col in sorted(cells)]
