@@ -109,6 +109,22 @@ def test_right_kernels_are_verified(text: str) -> None:
     assert [kernel.gap for kernel in report.kernels] == [""]
 
 
+@for_each(
+    "block",
+    [
+        "uint3 grid = {N / TN, M / TM, 1}; uint3 block = {128, 1, 1};",
+        "dim3 block, grid; block.x = 128; grid.x = N / TN; grid.y = M / TM;",
+    ],
+)
+def test_a_block_is_sized_by_uint3_and_by_members(block: str) -> None:
+    text = plant(
+        ("__launch_bounds__(128) ", ""), ("gemm<<<dim3(N / TN, M / TM), 128", f"{block} gemm<<<grid, block"), text=WMMA
+    )
+    report = check_text(text)
+    assert [kernel.gap for kernel in report.kernels] == [""]
+    assert not report.findings
+
+
 MISTAKES = [
     # what lanes and registers hold
     ("lane % 4 * 2;", "lane % 4 * 4;", "result_misplaced", "const int c"),

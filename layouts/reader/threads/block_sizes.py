@@ -11,6 +11,7 @@ from lanescope.reader.threads.launches import KernelLaunch, find_launch_bounds, 
 from lanescope.reader.threads.runner import KernelRunner
 
 WARP = 32
+_DIM3 = "dim3", "uint3"
 MOST_THREADS = 1024  # of a block
 THREADS_OPEN, LAUNCHED = "the number of threads is open", "launched with "
 
@@ -64,10 +65,10 @@ def _list_sizes(expression: tree.Expression | None, scope: Scope) -> tuple[tree.
 
 
 def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declaration | None:
-    """Find the declaration of a variable of type dim3."""
+    """Find the declaration of a variable of type dim3, or of one that becomes a dim3 in a launch."""
     found = scope.names.get(expression.last) if isinstance(expression, tree.Name) else None
     statement = found.statement if isinstance(found, LaterValue) else None
-    if isinstance(statement, tree.Declaration) and statement.type is not None and statement.type.name == "dim3":
+    if isinstance(statement, tree.Declaration) and statement.type is not None and statement.type.name in _DIM3:
         return statement
     return None
 

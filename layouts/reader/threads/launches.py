@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 from lanescope.cxx.source_text import expand_macro, is_kernel_head, list_macros, split_list, strip_comments
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.syntax.tree_statements import Block, If, Loop
+from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop
 from lanescope.reader.threads.language.program import flatten_declarations, parse_expression, split_operands
 
 MOST_LAUNCHES = 4
@@ -26,6 +27,7 @@ _BY_ADDRESS = re.compile(r"cudaLaunch(?:Cooperative)?Kernel\s*\(")
 _LEAST_ARGUMENTS = 4  # kernel, grid, block and the kernel's arguments
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
+_AXES, _ONE = "xyz", parse_expression("1")
 _OTHER_DIMENSION = re.compile(r"\bthreadIdx\s*\.\s*[yz]\b")
 
 
@@ -254,4 +256,19 @@ def list_local_constants(function: tree.Function | None, at: int) -> list[tree.D
             waiting += [part.yes, part.no] if isinstance(part, If) else [part.body]
         elif isinstance(part, tree.Declaration | tree.Alias):  # also behind a kernel that a later call launches
             found.append(part)
+        elif isinstance(part, ExpressionStatement) and part.span[0] < at:
+            found = [_set_size(one, part.value) for one in found]
     return found
+
+
+def _set_size(declared: tree.Declaration | tree.Alias, expression: tree.Expression) -> tree.Declaration | tree.Alias:
+    """Return a dim3 that is declared without arguments as it is after `block.x = 128`; others as they are."""
+    match declared, expression:
+        case (
+            tree.Declaration(type=tree.Type(name="dim3"), value=None),
+            tree.Assignment(target=tree.Member(value=tree.Name() as name, name=axis), op="", value=size),
+        ) if name.last == declared.name and axis in _AXES:
+            sizes = [*(declared.arguments or ()), *repeat(_ONE, len(_AXES))][: len(_AXES)]
+            sizes[_AXES.index(axis)] = size
+            return replace(declared, arguments=tuple(sizes))
+    return declared
