@@ -71,6 +71,13 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "elements of each matrix of a batch": (("sa[r]", "sa[(blockIdx.z * M + r) * N + n]"),),
     "a factor of some by fmaf": (("sa[r] * sb[n] * d[i]", "i % 2 ? fmaf(K, d[i], 0.f) : K * d[i]"),),
     "exchanged blocks": (("blockIdx.y * 32", "blockIdx.x * 32"), ("blockIdx.x * 8", "blockIdx.y * 8")),
+    "columns of tiles that z counts": (
+        ("row = blockIdx.y * 32", "row = (blockIdx.z % 2 ? gridDim.y - 1 - blockIdx.y : blockIdx.y) * 32"),
+        ("int col = blockIdx.x", "int col = (blockIdx.z * gridDim.x + blockIdx.x)"),
+        ("blockIdx.z * M * K + ", ""),
+        ("blockIdx.z * N * K + ", ""),
+        (" + blockIdx.z * M * N", ""),
+    ),
     "K split over blocks": (
         ("blockIdx.z * M * K", "blockIdx.z * (K / 2)"),
         ("blockIdx.z * N * K", "blockIdx.z * (K / 2)"),
@@ -143,6 +150,12 @@ def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...
 def test_what_is_not_the_product_is_open_where_it_is_seen(change: tuple[str, str], why: str, place: str) -> None:
     ((message, at),) = list_points(change)
     assert why in message and at.startswith(place)
+
+
+def test_blocks_that_compute_the_first_matrix_of_a_batch_again_are_open() -> None:
+    alone = [(f"{name} + blockIdx.z * {sizes} + ", f"{name} + ") for name, sizes in (("A", "M * K"), ("B", "N * K"))]
+    ((message, at),) = list_points(*alone, (" + blockIdx.z * M * N", " + (blockIdx.z > 8)"))
+    assert "block (0, 0, 1), A, B and D are not of one matrix of a batch" in message and at.startswith(NAME)
 
 
 def test_a_pointer_called_k_is_no_size() -> None:

@@ -15,7 +15,7 @@ from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
-from lanescope.workbench.products.unproved_results import are_whole
+from lanescope.workbench.products.unproved_results import are_whole, leaves_gaps
 from lanescope.workbench.results import Span
 
 _STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
@@ -39,6 +39,7 @@ class OpenPart:
 
 
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
+_NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
 UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once", whole=True)
 
 
@@ -214,28 +215,19 @@ def _judge_order(
         if grid is None and one.block == (0, 0, 0):
             first.append(np.add.outer(rows * order.sizes[1], columns).ravel())
         factors += (MatrixPoints((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
-        if one.block[2] == 0 or one.depth == 1:
+        if one.block[2] == 0 or one.depth == 1 or _is_in_first(order, one):
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
+    deep = {at for block, every in corners.items() if block[2] for at in every}
+    if deep.intersection(at for block, every in corners.items() if not block[2] for at in every):
+        return (len(fragments), 5), OpenPart(f"in block {max(corners, key=lambda one: one[2])}, {_NO_BATCH}")
     if other := find_other_factor(factors, order.sizes):
         return (len(fragments), 7), OpenPart(
             f"its elements are combined with elements of {other} that are not of their rows or columns"
         )
-    if _leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
+    corners = {block: every for block, every in corners.items() if grid is not None or not block[2]}
+    if leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
         return (len(fragments), 8), UNCOVERED
     return _WHOLE, None
-
-
-def _leaves_gaps(corners: Mapping[Block, Sequence[tuple[int, int]]], first: Sequence[Ints]) -> bool:
-    """Return whether the tile of the first block is smaller than the distance between two blocks, so that elements of D
-    are left between them. corners: as for are_whole, of the first and the last block; first: the elements of the first.
-    """
-    last = max(corners, default=(0, 0, 0))
-    if not first or not last[0] or not last[1]:
-        return False
-    (row, column), (last_row, last_column) = (min(corners[block]) for block in ((0, 0, 0), last))
-    rows, columns = last_row - row, last_column - column  # of as many tiles as the last block has before it
-    elements = rows * columns // (last[0] * last[1])
-    return min(rows, columns) > 0 and len(np.unique(np.concatenate(first))) < elements
 
 
 def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
@@ -300,8 +292,13 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     if (a[0].lines[one.row] != place[0]).any() or (b[0].lines[one.column] != place[1]).any():
         return 4, "elements are not stored at their row and column of M × N"
     batch.update(np.unique(matrix).tolist())
-    right = batch == {0 if is_split else one.block[2]}
-    return (6, "") if right else (5, "A, B and D are not of one matrix of a batch, that of the block")
+    right = batch == {0 if is_split or _is_in_first(order, one) else one.block[2]}
+    return (6, "") if right else (5, _NO_BATCH)
+
+
+def _is_in_first(order: _Order, one: KnownFragment) -> bool:
+    """Return whether elements are stored to the first matrix of a batch, whose tiles z may count, too."""
+    return not one.adds and int(one.place.max()) < order.known.m * order.known.n
 
 
 def _have_other_k(a: _Lines, b: _Lines, depth: int) -> bool:

@@ -18,7 +18,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
-from lanescope.reader.threads.memory.storage import Mask
+from lanescope.reader.threads.memory.storage import Ints, Mask
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import MatrixPoints, find_other_factor, list_factors
@@ -284,10 +284,24 @@ def are_whole(
     if len(set(every)) < len(every) or not {(0, 0), last} <= set(every):
         return False
     unit = gcd(*map(len, corners.values()))  # of a tile, if blocks have different numbers of them
-    count, blocks = sizes[0] // part[0] * (sizes[1] // part[1]) // unit, grid[0] * grid[1]
+    count = sizes[0] // part[0] * (sizes[1] // part[1]) // unit
+    blocks = grid[0] * grid[1] * (grid[2] if any(block[2] for block in corners) else 1)
     least, most = count // blocks, -(-count // blocks)
     counts = {block: len(of_block) // unit for block, of_block in corners.items()}
     return counts.get((0, 0, 0)) == most and all(least <= one <= most for one in counts.values())
+
+
+def leaves_gaps(corners: Mapping[Block, Sequence[tuple[int, int]]], first: Sequence[Ints]) -> bool:
+    """Return whether the tile of the first block is smaller than the distance between two blocks, so that elements of D
+    are left between them. corners: as for are_whole, of the first and the last block; first: the elements of the first.
+    """
+    last = max(corners, default=(0, 0, 0))
+    if not first or not last[0] or not last[1]:
+        return False
+    (row, column), (last_row, last_column) = (min(corners[block]) for block in ((0, 0, 0), last))
+    rows, columns = last_row - row, last_column - column  # of as many tiles as the last block has before it
+    elements = rows * columns // (last[0] * last[1])
+    return min(rows, columns) > 0 and len(np.unique(np.concatenate(first))) < elements
 
 
 def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
