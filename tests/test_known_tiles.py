@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.products.known_products import judge_known_products
+from tests.ampere_kernels import TEMPLATES
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.sample import take_sample
@@ -175,7 +176,6 @@ def test_a_load_unlike_the_others_is_wrong_if_an_edit_gives_the_product(
         (LAST, ("n * 8 + e % 2] = acc", "n * 8 + e % 2] += acc")),  # another launch adds the rest
         (LAST, ("float acc[8][4] = {};", "float acc[8][4] = {};\n  if (*C > 0) K += BK;")),
         (("BK = 32", "BK = 80"),),  # K is a multiple of 80
-        (("kk < BK;", "kk < BK - 16;"), ("K; k0 += BK", "K; k0 += BK / 2")),  # tiles overlap
     ],
     sample=2,
 )
@@ -287,3 +287,33 @@ def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], 
     wrong, open_, _ = judge_known_products(plant(change, text=TURNED), {}, (), {"gemm"})
     assert not wrong
     assert [why in one.message for one in open_] == [True] * bool(why)
+
+
+def test_tiles_that_overlap_reach_beyond_k() -> None:
+    """The products take half of each tile, and the last one has its other half after the last row."""
+    text = plant(("kk < BK;", "kk < BK - 16;"), ("K; k0 += BK", "K; k0 += BK / 2"), text=TILED)
+    assert [code for code, _ in list_wrong(text)] == ["load_outside"]
+
+
+GUARD = "if (tile + kStages - 1 < tiles) load_tile"
+
+
+@for_each(
+    ("changes", "found"),
+    [
+        ((), []),
+        (((GUARD, "load_tile"),), [("load_outside", "load_tile((slot + kStages - 1) % kStages, tile + kStages - 1)")]),
+        (((GUARD, GUARD.replace("<", "<=")),), [("load_outside", "load_tile((slot + kStages - 1) % kStages,")]),
+        ((("    load_tile(s, s);", "    if (s < K / BK) load_tile(s, s);"),), []),
+    ],
+    sample=2,
+)
+def test_the_last_turns_load_no_slice_beyond_k(
+    changes: tuple[tuple[str, str], ...], found: list[tuple[str, str]]
+) -> None:
+    """Those before the loop may: K fills the ring, or is too short for the kernel."""
+    text = plant(*changes, text=TEMPLATES)
+    wrong = check_whole(text).findings
+    assert [
+        (one.code, text[slice(*one.span)][: len(place)]) for one, (_, place) in zip(wrong, found, strict=True)
+    ] == found

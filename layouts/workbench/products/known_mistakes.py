@@ -11,11 +11,14 @@ from lanescope.cxx.source_text import COMMENT
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.language.numbers import as_array
+from lanescope.reader.threads.memory.storage import OPEN
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.filled_tiles import find_operand_map
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
+from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.results import CheckFinding, Span, Workbench
 from lanescope.workbench.text.function_texts import (
     FunctionText,
@@ -26,6 +29,7 @@ from lanescope.workbench.text.function_texts import (
 from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
 
 TITLES = {
+    "load_outside": "A load reads beyond the end of a matrix",
     "store_outside": "A store to shared memory is outside all arrays",
     "element_type": "An instruction multiplies another type than its arrays have",
 }
@@ -37,6 +41,7 @@ OTHER_LOADS = (
     ),
     ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
 )
+_BYTE = 8  # bits
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
 _MAPPED = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # data types of tensor maps
@@ -99,6 +104,34 @@ def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
         return None
     message = f"{unset.opcode} adds to a register of which only some bytes are written. Set all accumulators to 0."
     return CheckFinding("accumulator_unset", message, unset.span)
+
+
+def find_outside_load(verdict: ProductVerdict) -> CheckFinding | None:
+    """Return the finding of bytes that threads store to shared memory and that are beyond all elements of A and B that
+    products take; None in a batch, where they may be those of the next matrix. verdict: D is A·B.
+    """
+    ends: dict[str, int] = {}
+    for one in (one for of in verdict.fragments.values() for one in of):
+        for side in (side for each in one.products for side in each.sides):
+            if one.depth > 1 or side.unpacked or side.unit != _BYTE:
+                return None
+            ends[side.array] = max(ends.get(side.array, 0), int(side.places[0].max()) + max(one.bits // _BYTE, 1))
+    for run in verdict.runners:
+        for number in np.unique(run.shared.record[run.shared.record > OPEN]):
+            load, mine = run.records[number], run.shared.record == number
+            start = load.offset.const
+            if load.array not in ends or load.parts or load.unit != _BYTE or start is None:
+                continue
+            last = int(
+                (np.broadcast_to(as_array(start), run.threads)[run.shared.thread[mine]] + run.shared.byte[mine]).max()
+            )
+            if last >= ends[load.array]:
+                message = (
+                    f"The last block reads {load.array} here up to {last + 1 - ends[load.array]:,} bytes after the last"
+                    " element that products take: nothing keeps the loop from loading slices after the last one of K."
+                )
+                return CheckFinding("load_outside", message, (*load.calls, load.site)[0])
+    return None
 
 
 def describe_part(text: str, fragments: Sequence[KnownFragment], part: Sequence[int], depth: int) -> CheckFinding:

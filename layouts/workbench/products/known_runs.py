@@ -1,0 +1,165 @@
+"""Run a kernel with known M, N and K, and judge the elements of D that its blocks store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.kernels import run_kernels
+from lanescope.reader.threads.memory.tile_records import TileSetup
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.products.known_fragments import FragmentLister, find_lost
+from lanescope.workbench.products.known_mistakes import (
+    find_wrong_access,
+)
+from lanescope.workbench.products.known_sizes import KnownSizes
+from lanescope.workbench.products.known_sums import (
+    KnownFragment,
+    KnownMatrices,
+    OpenPart,
+    ParameterSizes,
+    find_other_sum,
+    list_strides,
+)
+from lanescope.workbench.products.other_sizes import FIRST
+from lanescope.workbench.products.product_origins import Block
+from lanescope.workbench.products.product_report import ProductVerdict
+from lanescope.workbench.products.product_sizes import shorten_name
+from lanescope.workbench.products.size_names import (
+    find_letters,
+    has_blocks,
+)
+from lanescope.workbench.text.function_texts import FunctionText
+
+USUAL = KnownMatrices()
+_UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
+BLOCKS = 2048  # of a line of blocks with one tile at most
+PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
+    a longer K; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone: the
+    block that is run, the first or the last one; "" for several.
+    """
+
+    text: str
+    macros: Mapping[str, str]
+    recorded: Sequence[KernelLaunchRecord]
+    function: FunctionText
+    body: str
+    known: KnownMatrices = USUAL
+    fitted: bool = False
+    exact: bool = False
+    parts: int = 1
+    alone: str = ""
+
+    def fit_launch(self) -> Self:
+        """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
+        no other number of the launch may depend on it, or only the number of blocks along z that divide it.
+        """
+        sizes, grid = self.choose_sizes()
+        given = {shorten_name(name): value for name, value in sizes.items()}
+        usual = {self.known.m, self.known.n, self.known.k}
+        if sizes.are_named or not given.keys() >= set("mnk") or set(given.values()) == usual:  # or exchanged
+            return self
+        alone = len(sizes) == 3 and "blockIdx.z" not in self.body
+        others = {value for name, value in sizes.items() if shorten_name(name) not in "mnk"}
+        parts = grid[2] if grid is not None and others == {grid[2]} else 1
+        free = (alone or parts > 1) and not given["k"] % (parts * _UNIT)
+        depth = min(given["k"], self.known.k * parts) if free else given["k"]
+        alone &= not any(value % _UNIT for value in given.values())
+        known = replace(self.known, m=given["m"], n=given["n"], k=depth)
+        return replace(self, known=known, fitted=True, exact=not alone, parts=parts)
+
+    @property
+    def sizes(self) -> set[str]:
+        """Return which of m, n and k parameters of the kernel, or members of these, are called."""
+        return find_letters(self.text, self.function, self.recorded)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Return whether the blocks of a line take tiles in turn."""
+        return "gridDim" in self.body and "blockIdx.y" not in self.body
+
+    def list_verdicts(self) -> Iterator[ProductVerdict]:
+        """Yield a verdict for each choice of the strides that have no size."""
+        sizes, grid = self.choose_sizes()
+        judge = self._judge_one if self.alone else self._judge_sizes
+        first = judge(sizes, grid)
+        yield first
+        for strides in list_strides(first.unsized, self.known):
+            yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
+
+    def choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
+        """Return what the kernel is launched with, and its grid if it is known."""
+        name = self.function.name
+        launches = [launch for launch in self.recorded if launch.name == name]
+        members = (value for launch in launches for *_, value in launch.members)
+        texts = map(str, (*members, *(one for launch in launches for one in (*launch.grid, *launch.arguments))))
+        words = {word for text in texts for word in _NAME.findall(text)}
+        known = KnownSizes({word: self.known.find(word) or self.known.others for word in words})
+        arguments = known.find_arguments(self.function, self.recorded) or {}
+        if self.fitted:
+            arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
+        grid = known.find_grid(name, self.recorded) if has_blocks(self.text, self.function) else (1, 1, 1)
+        return ParameterSizes(arguments, self.known), grid
+
+    def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
+        """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
+        last = None
+        if self.takes_turns:  # the first block takes two tiles
+            first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
+            if first.open is not None:
+                return first
+            elements = self.known.m * self.known.n
+            tiles = min((elements // (len(of) * len(of[0].row)) for of in first.fragments.values() if of), default=1)
+            grid = tiles // 2 + 1, 1, 1
+            last = (tiles - 1) % grid[0], 0, 0
+        x, y, z = grid or (*PLANE, self.known.others if "blockIdx.z" in self.body else 1)
+        between = [(x // 2, 0, 0)] if y == 1 else []  # of a line, whose blocks divide their number
+        blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
+        verdict = self._run_blocks(sizes, blocks, (x, y, z))
+        judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
+        return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
+
+    def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
+        """Run the first or the last block, and judge its part of D."""
+        x, y, z = (BLOCKS, 1, 1) if self.takes_turns else grid or (*PLANE, 1)
+        verdict = self._run_blocks(sizes, [(0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0)], (x, y, z))
+        judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
+        return replace(verdict, open=verdict.open or next(filter(None, judged), None))
+
+    def _run_blocks(self, sizes: ParameterSizes, blocks: Sequence[Block], grid: Block) -> ProductVerdict:
+        """Run some blocks of a grid; the verdict is open if something of them is not known."""
+        fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
+        for block in dict.fromkeys(blocks):
+            setup = TileSetup(block, _list_no_places, {name: sizes}, {name: grid})
+            size = self.known.k, 1
+            branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
+            if len(branches) != 1:
+                return ProductVerdict(OpenPart("its text has several choices of #if"))
+            for n, run in enumerate(branches[0]):
+                unsized = run.runner.unsized
+                if unsized:
+                    reason = f"what its {', '.join(sorted(unsized))} may be is not known"
+                    return ProductVerdict(OpenPart(reason), frozenset(unsized))
+                if lost := find_lost(run):
+                    return ProductVerdict(lost)
+                runners.append(run.runner)
+                if wrong := find_wrong_access(run.runner):
+                    return ProductVerdict(OpenPart(wrong.message.rstrip("."), wrong.span), runners=runners)
+                found = FragmentLister(run.runner, block, grid[2]).list_all()
+                if isinstance(found, OpenPart):
+                    return ProductVerdict(found, runners=runners)
+                fragments.setdefault(n, []).extend(found)
+        return ProductVerdict(None, fragments=fragments, runners=runners)
+
+
+def _list_no_places(_kernel: str, _names: Collection[str], _base: int) -> None:
+    return None
