@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -209,8 +209,12 @@ def find_lost(run: KernelRun) -> OpenPart | None:
     return OpenPart("which scale factors its products take is not followed", scaled) if scaled else _find_excess(runner)
 
 
-def explain_nothing(runners: Iterable[KernelRunner]) -> OpenPart:
-    """Return why the sums of a kernel are not known: D is in tensor memory, or its products are of another kind."""
+def explain_nothing(runners: Sequence[KernelRunner], k: int) -> OpenPart:
+    """Return why the sums of a kernel are not known: it has none with this K, D is in tensor memory, or its products
+    are of another kind.
+    """
+    if not any(run.products or run.descriptors for run in runners):
+        return OpenPart(f"with K = {k}, no product is executed")
     in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
     found = (OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory)
     return next(found, OpenPart(""))

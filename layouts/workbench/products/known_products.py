@@ -135,7 +135,7 @@ class _KnownJudge(KnownRun):
         for verdict in self.list_verdicts():
             if verdict.open is None:
                 any_ = any(verdict.fragments.values())
-                known = find_change(verdict.runners) if any_ else explain_nothing(verdict.runners)
+                known = find_change(verdict.runners) if any_ else explain_nothing(verdict.runners, self.known.k)
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
                 types = (find_other_type(self.text, head, run) for run in verdict.runners)
                 found = next(filter(None, types), None) or (self._find_outside_load(verdict) if known is None else None)
