@@ -1,7 +1,7 @@
 """Known values of macros that a text does not define: those of nvcc, and those that test for a device.
 
-Sources: nvcc's documentation (__NVCC__, __CUDACC__, __CUDACC_RTC__, __CUDA_ARCH__); nvcc 12 and 13 compile C++17 by
-default.
+Sources: nvcc's documentation (__NVCC__, __CUDACC__, __CUDACC_VER_MAJOR__, __CUDACC_RTC__, __CUDA_ARCH__); nvcc 12 and
+13 compile C++17 by default.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ DEFINED: Mapping[str, tuple[int, str]] = {
     "__cplusplus": (CPLUSPLUS, "nvcc's default"),
     "__CUDACC__": (1, "nvcc defines it"),
     "__NVCC__": (1, "nvcc defines it"),
+    "__CUDACC_VER_MAJOR__": (13, "a current nvcc"),
 }
 UNDEFINED = frozenset(  # macros of NVRTC and of editors, which nvcc does not define
     ("__CUDACC_RTC__", "__CLION_IDE__", "__INTELLISENSE__", "__JETBRAINS_IDE__", "__RESHARPER__", "__CLANGD__")
