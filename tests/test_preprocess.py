@@ -198,11 +198,7 @@ def test_a_value_that_an_unknown_macro_decides_depends_on_it(condition: str) -> 
         ("#ifdef __CUDACC__\n#define LBO 1\n#else\n#define LBO 2\n#endif", 16),
         ("#ifdef __CUDACC_RTC__\n#define LBO 1\n#else\n#define LBO 2\n#endif", 32),
         ("#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900\n#define LBO 1\n#else\n#define LBO 2\n#endif", 32),
-        (
-            "#if (__CUDACC_VER_MAJOR__ == 11 && __CUDACC_VER_MINOR__ >= 4) || __CUDACC_VER_MAJOR__ > 11\n#define LBO 1"
-            "\n#else\n#define LBO 2\n#endif",
-            16,
-        ),
+        ("#if __CUDACC_VER_MAJOR__ == 11\n#define LBO 1\n#else\n#define LBO 2\n#endif", 32),
         ("#if defined(CUTE_ARCH_MMA_SM90A_ENABLED)\n#define LBO 1\n#else\n#define LBO 2\n#endif", 16),
         ("#ifndef LBO\n#define LBO 3\n#endif", 48),
     ],
