@@ -114,6 +114,11 @@ OWN_NAMES = rename_sizes(re.sub(r"\bld([abc])\b", r"\1_width", LEADING))  # no w
 INNER = rename_sizes(plant(("int N, int K)", "int N, int K, int inner)"), ("k0 < K;", "k0 < inner;"), text=REGISTERS))
 PANEL = plant(("const half* pb = B", "const half* pb = A"), ("k0 < K;", "k0 < panel;"), text=REGISTERS)
 PANEL = re.sub(r"\b[MNK]\b", "n", PANEL).replace("int n, int n, int n", "int n, int panel")  # of one square matrix
+WINDOW = plant(  # keys of attention: K is neither where they begin nor where they end
+    ("int K) {\n  __shared__", "int K, int window) {\n  __shared__"),
+    ("t = 0; t < K / TK;", "t = max(0, m0 - window) / TK; t < (m0 + TM) / TK;"),
+    text=WMMA.partition("void run")[0],
+)
 
 STORE = "    *reinterpret_cast<float2*>(&C[row"
 GRAM = plant(  # the product of A with itself, and its mirror
@@ -137,6 +142,7 @@ GRAM = plant(  # the product of A with itself, and its mirror
         COMMON,
         PART,
         STEPS,
+        rename_sizes(WINDOW),
         GRAM,
     ],
     sample=3,

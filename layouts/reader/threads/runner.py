@@ -16,7 +16,7 @@ from lanescope.reader.threads.barriers.clusters import ClusterPlace
 from lanescope.reader.threads.barriers.tensor_trace import TensorTrace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.language import calling, evaluating, executing, names, places
-from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_numbers, list_size_names, make_number
+from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_numbers, make_number
 from lanescope.reader.threads.language.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.comparisons import Compared
@@ -368,12 +368,6 @@ class KernelRunner:
             pair for span, pair in self.limits.items() if condition.span[0] <= span[0] <= span[1] <= condition.span[1]
         )
         return any(away is None or not away.uniform for away in (add_numbers(*pair, -1) for pair in pairs))
-
-    def list_limit_names(self, condition: tree.Expression | None) -> frozenset[str]:
-        """Return the open sizes that the comparisons of a condition depend on."""
-        at = condition.span if condition is not None else (0, 0)
-        inside = [pair for span, pair in self.limits.items() if at[0] <= span[0] and span[1] <= at[1]]
-        return frozenset(name for pair in inside for number in pair for name in list_size_names(number))
 
     def runs_everyone(self) -> bool:
         """Return whether all threads execute what is run."""

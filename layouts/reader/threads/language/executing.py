@@ -20,6 +20,7 @@ from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.memory.comparisons import list_end_names
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
             opened += 1
             if opened == 1:
                 run.open_loops.append(len(run.turns) - 1)
-                run.ends[-1] = run.list_limit_names(loop.condition)
+                run.ends[-1] = list_end_names(run, loop.condition)
             if opened > most:
                 run.undecided = True
                 run.forget_order()

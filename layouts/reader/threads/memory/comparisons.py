@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.language.numbers import ThreadNumber, list_size_names
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 MET, UNMET, DIFFERENT = "met", "unmet", "different"  # by all running threads, by none, by some
+_ENDS = {"<": slice(1, 2), "<=": slice(1, 2), ">": slice(1), ">=": slice(1)}  # the side of k < K that is the end of k
 _LEAST_SIZE = 128  # of a matrix, in a run with known sizes
 
 
@@ -47,6 +49,14 @@ def note_comparison(
             if size >= _LEAST_SIZE and (compared := _list_active(run, value.const)) is not None:
                 seen = Compared(int(compared.min()), int(compared.max()))
                 run.compared[span, size] = seen.join(run.compared.get((span, size)))
+
+
+def list_end_names(run: KernelRunner, condition: tree.Expression | None) -> frozenset[str]:
+    """Return the open sizes that the end of a loop depends on. condition: that of the loop."""
+    at = condition.span if condition is not None else (0, 0)
+    side = _ENDS.get(condition.op, slice(2)) if isinstance(condition, tree.Binary) else slice(2)
+    inside = (pair[side] for span, pair in run.limits.items() if at[0] <= span[0] and span[1] <= at[1])
+    return frozenset(name for ends in inside for number in ends for name in list_size_names(number))
 
 
 def _list_active(run: KernelRunner, value: Coefficient | None) -> Ints | None:
