@@ -152,10 +152,14 @@ def test_what_is_not_the_product_is_open_where_it_is_seen(change: tuple[str, str
     assert why in message and at.startswith(place)
 
 
-def test_blocks_that_compute_the_first_matrix_of_a_batch_again_are_open() -> None:
+def test_blocks_that_compute_tiles_of_others_again_are_open() -> None:
     alone = [(f"{name} + blockIdx.z * {sizes} + ", f"{name} + ") for name, sizes in (("A", "M * K"), ("B", "N * K"))]
     ((message, at),) = list_points(*alone, (" + blockIdx.z * M * N", " + (blockIdx.z > 8)"))
     assert "block (0, 0, 1), A, B and D are not of one matrix of a batch" in message and at.startswith(NAME)
+    ((message, _),) = list_points(
+        *alone, (" + blockIdx.z * M * N", ""), ("blockIdx.x * 8", "(blockIdx.z * gridDim.y + blockIdx.x) * 8")
+    )
+    assert "each once" in message
 
 
 def test_a_pointer_called_k_is_no_size() -> None:

@@ -217,9 +217,11 @@ def _judge_order(
         factors += (MatrixPoints((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
         if one.block[2] == 0 or one.depth == 1 or _is_in_first(order, one):
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
-    deep = {at for block, every in corners.items() if block[2] for at in every}
-    if deep.intersection(at for block, every in corners.items() if not block[2] for at in every):
+    deep, flat = ([at for block, of in corners.items() if bool(block[2]) is z for at in of] for z in (True, False))
+    if not set(deep).isdisjoint(flat):
         return (len(fragments), 5), OpenPart(f"in block {max(corners, key=lambda one: one[2])}, {_NO_BATCH}")
+    if any(all(at <= max(last) for at, last in zip(one, zip(*flat, strict=True), strict=True)) for one in deep):
+        return (len(fragments), 8), UNCOVERED  # among the tiles of the other blocks
     if other := find_other_factor(factors, order.sizes):
         return (len(fragments), 7), OpenPart(
             f"its elements are combined with elements of {other} that are not of their rows or columns"
