@@ -107,6 +107,29 @@ def test_wrong_orders_of_the_registers_of_d_are_found(old: str, new: str, code: 
     assert check((old, new)) == ([(code, blamed)], True)
 
 
+HALF_MMA = """__device__ void multiply(unsigned* d, const unsigned* a, unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
+    : "+r"(d[0]), "+r"(d[1]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ unsigned pack"""
+HALVES = plant(("__device__ unsigned pack", HALF_MMA), ("float s[2][4]", "unsigned s[2][2]"), text=ATTENTION)
+HALVES = HALVES[: HALVES.index("    for (int h")] + HALVES[HALVES.index("    load_t(v, &") :]
+HALVES = HALVES.replace("mma(s[", "multiply(s[")
+DIRECT = """asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%0,%1,%2,%3}}, {{%4,%5,%6,%7}}, "
+      "{{%8,%9}}, {{%0,%1,%2,%3}};" : "+f"(o[{0}][0]), "+f"(o[{0}][1]), "+f"(o[{0}][2]), "+f"(o[{0}][3])
+      : "r"(s[0][0]), "r"(s[0][1]), "r"(s[1][0]), "r"(s[1][1]), "r"(v[{1}]), "r"(v[{1} + 1]))"""
+HALVES = plant(*((f"mma(o[{n}], p, v[{2 * n}], v[{2 * n + 1}])", DIRECT.format(n, 2 * n)) for n in (0, 1)), text=HALVES)
+
+
+def test_registers_of_a_product_in_another_order_stand_where_the_next_one_takes_them() -> None:
+    assert not check_thread_tiles(HALVES, {}).findings
+    wrong = HALVES.replace('"r"(s[0][1]), "r"(s[1][0])', '"r"(s[1][0]), "r"(s[0][1])')
+    found = check_thread_tiles(wrong, {}).findings
+    assert {one.code for one in found} == {"fragment_mismatch"}
+    assert all(wrong[slice(*one.span)].startswith("asm volatile") for one in found)
+    assert all("+f" in wrong[slice(*one.span)] for one in found)  # the second product, not the one that set them
+
+
 def test_d_that_is_exchanged_between_lanes_is_followed() -> None:
     moved = "__shfl_sync(~0u, s[j][e], {}) - best"
     assert check(("s[j][e] - best", moved.format("lane"))) == ([], True)

@@ -187,14 +187,17 @@ def blame_opcode(text: str, good: Set[tuple[Span, Calls, str]], code: str, wrong
     return calls[0]
 
 
-def find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
-    """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
+def find_direct_site(run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
+    """Return the load of the wrong register if it was not an ldmatrix, or where it is computed; else the call of the
+    product, also if another product has set it.
+    """
     if code == "wmma_layout":
         return use.fragments["ab".index(arrived.name)]
     register, byte = find_wrong_element(arrived) if arrived.warps else (0, 0)
     data, stored = arrived.registers[register].data, arrived.registers[register].stored
+    product = use.calls[-1] if use.calls else use.span
     if arrived.warps and arrived.warps[0].computed and stored != (0, 0):
-        return stored
+        return product if any(one.span[0] <= stored[0] < one.span[1] for one in run.products) else stored
     if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
         return data.sites[byte]
-    return use.calls[-1] if use.calls else use.span
+    return product

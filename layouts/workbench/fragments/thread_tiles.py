@@ -353,7 +353,7 @@ def _find_mistake(
         return code, None, value
     if code == "k_step_differs" and load is not None:
         return code, None, load.step
-    return code, load, find_direct_site(use, arrived, code)
+    return code, load, find_direct_site(run, use, arrived, code)
 
 
 _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
