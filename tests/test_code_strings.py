@@ -35,6 +35,12 @@ def test_modules_are_the_strings_that_compilers_get(text: str, modules: list[str
     assert {len(module) for module in found} <= {len(text)}
 
 
+def test_strings_that_are_not_raw_are_unescaped() -> None:
+    text = f"a = '''{KERNEL}\n{LAUNCH} // 0;\\\\n'''"
+    assert [module.split("//")[1] for module in list_module_texts(text)] == [" 0; \\n   "]
+    assert [module.split("//")[1] for module in list_module_texts(text.replace("= ", "= r"))] == [" 0;\\\\n   "]
+
+
 def test_each_module_is_checked_at_its_place(tmp_path: Path) -> None:
     wrong = KERNEL.replace("{}", '{ asm("wgmma.comit_group.sync.aligned;"); }')
     text = f'f = 7  # of Python\nfirst = r"""\n{KERNEL}{LAUNCH}"""\nsecond = r"""\n{wrong}{LAUNCH}"""\n'

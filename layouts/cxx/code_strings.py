@@ -16,6 +16,7 @@ _TOKEN = re.compile(
 )
 _CODE = re.compile(r"^[ \t]*#[ \t]*include\b|__(?:global|device)__[^;]*\{|[;{}][ \t]*$", re.M)
 _KERNEL = re.compile(r"__global__(?:\s|__\w+__\s*\((?:[^()]|\([^()]*\))*\)|[\w:*&<>]+\s)*?\s(?P<name>\w+)\s*\(")
+_ESCAPED = re.compile(r"""\\([\\"'])""")
 _LAUNCH = re.compile(r"<<<|\bcudaLaunchKernel|\bcuLaunchKernel")
 _OTHER = re.compile(r"^[ \t]*@(?:cute|triton|gluon)\.\w*jit|^[ \t]*@cute\.kernel", re.M)
 MOST_MODULES = 8
@@ -35,10 +36,20 @@ def list_module_texts(text: str) -> list[str]:
     strings = [match for match in _TOKEN.finditer(text) if match["mark"] and _CODE.search(match["code"])]
     if any("f" in (match["prefix"] or "").lower() for match in strings):
         return []
+    text = _unescape_strings(text, strings)
     spans = list(_list_modules([match.span("code") for match in strings], text))
     texts = [_keep_spans(text, module) for module in spans]
     complete = all(is_kernel_head(module) and _LAUNCH.search(module) for module in texts)
     return texts if complete and len(texts) <= MOST_MODULES else []
+
+
+def _unescape_strings(text: str, strings: list[re.Match[str]]) -> str:
+    """Return a text of the same length with what strings that are not raw spell: `\\\\n` is `\\n` in CUDA's code."""
+    for match in strings:
+        if "r" not in (match["prefix"] or "").lower():
+            first, past = match.span("code")
+            text = text[:first] + _ESCAPED.sub(r" \1", match["code"]) + text[past:]
+    return text
 
 
 def _list_modules(strings: list[Span], text: str) -> Iterator[list[Span]]:
