@@ -7,6 +7,7 @@ import re
 import pytest
 
 from lanescope.workbench.products.result_origins import OriginReport
+from lanescope.workbench.source.gaps import COPIED
 from tests.cases import for_each
 from tests.checked import check_whole, locate_findings, run_blocks
 from tests.tensor_kernels import BY_TMA, PACKED
@@ -355,6 +356,13 @@ def test_tiles_may_be_in_groups_that_divide_larger_matrices() -> None:
     )
     assert run_blocks(of_group) == OriginReport()
     assert run_blocks(plant(("C[(row +", "C[(col +"), text=of_group)).mistakes
+
+
+def test_copies_of_scale_factors_are_verified_where_d_is() -> None:
+    report = check_whole(PACKED)
+    assert ([one.gap for one in report.checked], report.open) == ([""] * len(report.checked), ())
+    other = check_whole(plant(("c + i] = r[i]", "c + (i ^ 1)] = r[i]"), text=PACKED))
+    assert COPIED in {one.gap for one in other.checked}
 
 
 OPEN = [  # what stands there, what is planted, the reason

@@ -166,8 +166,8 @@ def find_assumed_starts(bench: Workbench, guesses: Guesses) -> tuple[int, list[O
     return count, open_
 
 
-def list_unread_descriptors(bench: Workbench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:
-    """List descriptors that no known instruction reads."""
+def list_unread_descriptors(bench: Workbench, built: Iterable[DescriptorBuilder], whole: bool) -> list[OpenPoint]:
+    """List descriptors that no known instruction reads. whole: whether the scale factors of all copies are verified."""
     read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
     same = [_make_build_key(bench.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
@@ -182,6 +182,7 @@ def list_unread_descriptors(bench: Workbench, built: Iterable[DescriptorBuilder]
         piece
         for n, piece in enumerate(bench.pieces)
         if piece.kind == "descriptor" and n not in read and _make_build_key(piece) not in same
+        if not (whole and piece.facts.get("copied"))
     ]
     return [OpenPoint(*describe_unread(piece)) for piece in unread]
 
