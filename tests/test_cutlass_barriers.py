@@ -53,20 +53,6 @@ def test_a_right_kernel_has_no_mistake(text: str) -> None:
 
 WAIT = "Full::wait(&s.full[read.index()], read.phase());"
 MISTAKES = [
-    (
-        RING,
-        "tCrA(_, _, _, read.index()), tCrB(_, _, _, read.index())",
-        "tCrB(_, _, _, read.index()), tCrA(_, _, _, read.index())",
-        "cute_gemm_misfit",
-        "gemm(mma",
-    ),
-    (
-        RING,
-        "sB(_, _, 0), make_shape(Int<128>{}, Int<64>{})",
-        "sB(_, _, 0), make_shape(Int<64>{}, Int<64>{})",
-        "cute_copy_misfit",
-        "mB, sB",
-    ),
     (RING, "s.empty[i].init(256)", "s.empty[i].init(2)", "mbarrier_count", "init(2)"),
     (RING, WAIT, WAIT.replace("read.phase()", "0"), "mbarrier_parity", "full[read.index()], 0"),
     (RING, "s.empty[read.index()].arrive();", "", "mbarrier_stuck", "wait(fill.phase())"),

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from lanescope.app.kit.asgi import Message, Scope
+from lanescope.app.kit.asgi import Scope
+from lanescope.app.kit.local_fetch import LocalAnswer, make_receive
 from lanescope.app.kit.prefix import get_root_path
 from lanescope.app.kit.share import CARD, EMBED, PICTURE
 from lanescope.app.kit.work import CacheMiddleware, get_request_context
@@ -87,20 +88,9 @@ async def fetch_text(current: Scope, address: str, media: str, hops: int = 1) ->
 
 async def _call_router(scope: Scope) -> tuple[int, str, bytes]:
     """Return status, media type (the location of a redirect) and body."""
-    app = scope["app"]
-    status, kind, body = 0, "", bytearray()
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        nonlocal status, kind
-        if message["type"] == "http.response.start":
-            status, headers = message["status"], dict(message["headers"])
-            kind = headers.get(b"location", headers.get(b"content-type", b"")).decode("latin-1")
-        else:
-            body.extend(message.get("body", b""))
-
+    app, answer = scope["app"], LocalAnswer()
     cached = CacheMiddleware(app.router, app.state.work, lambda: app.state.hardware.reason)
-    await cached(scope, receive, send)
-    return status, kind, bytes(body)
+    await cached(scope, make_receive(b""), answer.send)
+    headers = dict(answer.headers)
+    kind = headers.get(b"location", headers.get(b"content-type", b"")).decode("latin-1")
+    return answer.status, kind, bytes(answer.body)
