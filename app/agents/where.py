@@ -35,10 +35,11 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_integer, quote_value
 from lanescope.names import lookup
 from lanescope.ptx.instruction import WARP
-from lanescope.shared.storage import storage
+from lanescope.shared.storage import Storage, make_tile_storage, storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_STORED = 2048  # rows and columns of a storage
+IN_MEMORY = "[5][9] or byte 0x2c2"  # places of tiles and storages
 
 
 @declare_question
@@ -143,24 +144,12 @@ def _find_in_instruction(place: str, name: str) -> Located:
 
 def _find_in_tile(text: str, question: TileQuestion) -> Located:
     tile, _ = read_tile(question)
-    example = "[5][9] or byte 0x2c2"
-    place = parse_place(text, example)
-    bits, bytes_ = tile.compute_offsets() * 8, max(tile.element_bits // 8, 1)
-    if tile.element_bits < 8:
+    place, bits = parse_place(text, IN_MEMORY), tile.element_bits
+    if bits < 8:
         raise LayoutError("bad_find", "Elements of less than a byte are not found here.", "", "place")
-    of = f"{tile.mn} × {tile.k} elements of {tile.element_bits} bits, {question.major}-major, {tile.mode.name}"
-    if place.coords:
-        cells = [check_inside(place.coords, tile.mn, tile.k, "The tile")]
-    else:
-        (byte,) = place.require(example, "byte")
-        offsets = bits // 8 + tile.base
-        cells = [(mn, k) for mn, k in np.argwhere((offsets <= byte) & (byte < offsets + bytes_)).tolist()]
-    found = (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)
+    of = f"{tile.mn} × {tile.k} elements of {bits} bits, {question.major}-major, {tile.mode.name}"
+    found = _find_in_memory(place, make_tile_storage(tile), (tile.mn, tile.k), bits // 8, "The tile")
     return require_found(locate(text, of, found), f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.")
-
-
-def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
-    return {"mn": mn, "k": k, "byte": byte, "hex": hex(byte), "offset": byte - base, "bank": byte // BANK_BYTES % BANKS}
 
 
 def _find_in_storage(text: str, question: StoredQuestion) -> Located:
@@ -168,17 +157,24 @@ def _find_in_storage(text: str, question: StoredQuestion) -> Located:
     if bits % 8:
         message = f"element_bits is {bits}."
         raise LayoutError("bad_number", message, "Elements of whole bytes are found here.", "element_bits")
-    stored, example = storage(question.storage, bits, question.major), "[5][9] or byte 0x2c2"
-    place, size = parse_place(text, example), bits // 8
-    rows, cols = min(question.mn, stored.mn or question.mn), min(question.k, stored.k or question.k)
+    stored = storage(question.storage, bits, question.major)
+    size = min(question.mn, stored.mn or question.mn), min(question.k, stored.k or question.k)
+    found = _find_in_memory(parse_place(text, IN_MEMORY), stored, size, bits // 8, "The storage")
+    return require_found(locate(text, stored.text, found), f"It has {size[0]} × {size[1]} elements.")
+
+
+def _find_in_memory(place: Place, stored: Storage, size: tuple[int, int], element: int, what: str) -> Iterator[Json]:
+    """Find the byte of an element, or the element at a byte. element: its bytes."""
     if place.coords:
-        cells = [check_inside(place.coords, rows, cols, "The storage")]
+        cells = [check_inside(place.coords, *size, what)]
     else:
-        (byte,) = place.require(example, "byte")
-        bytes_ = np.asarray(stored.address(np.arange(rows)[:, None], np.arange(cols)[None, :]))
-        cells = [(mn, k) for mn, k in np.argwhere((bytes_ <= byte) & (byte < bytes_ + size)).tolist()]
-    found = (_describe_byte(int(stored.address(mn, k)), stored.base, mn, k) for mn, k in cells)
-    return require_found(locate(text, stored.text, found), f"It has {rows} × {cols} elements.")
+        (byte,) = place.require(IN_MEMORY, "byte")
+        first = np.asarray(stored.address(np.arange(size[0])[:, None], np.arange(size[1])[None, :]))
+        cells = [(mn, k) for mn, k in np.argwhere((first <= byte) & (byte < first + element)).tolist()]
+    for mn, k in cells:
+        at = int(stored.address(mn, k))
+        bank = at // BANK_BYTES % BANKS
+        yield {"mn": mn, "k": k, "byte": at, "hex": hex(at), "offset": at - stored.base, "bank": bank}
 
 
 def _find_in_tensor_memory(text: str, question: LayoutQuestion) -> Located:
