@@ -204,9 +204,13 @@ def extract_opcode(text: str) -> str:
     The line may be an asm string or carry a predicate, an operand list or blanks.
     """
     match = OPCODE.search(text)
-    if not match:
-        return ""
-    lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")
+    return _spell_opcode(match.group(0)) if match else ""
+
+
+@lru_cache(maxsize=1 << 10)
+def _spell_opcode(written: str) -> str:
+    """Return an opcode without blanks, in PTX's capitals."""
+    lowered = re.sub(r"\s+", "", written).lower().rstrip(":")
     spelled = ".".join(_index_capitals().get(word, word) for word in lowered.split("."))
     return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", spelled)
 
@@ -240,11 +244,10 @@ def find(text: str) -> Instruction:
     if len(opcode) > LONGEST_OPCODE:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
         raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
-    syntax = OpcodeSyntax.parse(opcode, OPCODE_WORDS)
-    instruction = _find_by_syntax(syntax)
+    instruction = _find_opcode(opcode)
     if instruction:
         return instruction
-    raise _make_refusal(opcode, syntax)
+    raise _make_refusal(opcode, OpcodeSyntax.parse(opcode, OPCODE_WORDS))
 
 
 def _list_alike(text: str) -> Iterator[str]:
@@ -263,7 +266,13 @@ def find_instruction(text: str) -> Instruction | None:
     True
     """
     opcode = extract_opcode(text)
-    return _find_by_syntax(OpcodeSyntax.parse(opcode, OPCODE_WORDS)) if 0 < len(opcode) <= LONGEST_OPCODE else None
+    return _find_opcode(opcode) if 0 < len(opcode) <= LONGEST_OPCODE else None
+
+
+@lru_cache(maxsize=1 << 10)
+def _find_opcode(opcode: str) -> Instruction | None:
+    """Return the instruction with an opcode, None if there is none."""
+    return _find_by_syntax(OpcodeSyntax.parse(opcode, OPCODE_WORDS))
 
 
 def _find_by_syntax(syntax: OpcodeSyntax) -> Instruction | None:
