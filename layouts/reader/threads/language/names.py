@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, find_integer_type
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
+_STRING = re.compile(r'\bchar\s+(\w+)\s*\[\s*\]\s*=\s*"([^"]*)"')
 _NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names are taken for those of the text
 
 
@@ -162,8 +164,17 @@ def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope
 def _find_string(run: KernelRunner, argument: tree.Expression) -> str | None:
     """Return the text of the only array of characters with the name that a template argument has."""
     name = argument.path[-1][0] if isinstance(argument, (tree.Type, tree.Name)) and argument.path else ""
-    found = set(re.findall(rf'\bchar\s+{re.escape(name)}\s*\[\s*\]\s*=\s*"([^"]*)"', run.text)) if name else set()
-    return found.pop() if len(found) == 1 else None
+    found = _index_strings(run.text).get(name, frozenset())
+    return next(iter(found)) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=4)
+def _index_strings(text: str) -> dict[str, set[str]]:
+    """Map the names of the arrays of characters of a text to the strings that they begin with."""
+    index: dict[str, set[str]] = {}
+    for name, string in _STRING.findall(text):
+        index.setdefault(name, set()).add(string)
+    return index
 
 
 def _evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
