@@ -10,13 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.instructions.fragment_types import REGISTER_BYTES, FragmentShape
-from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_number, multiply_numbers
+from lanescope.reader.threads.language.numbers import (
+    LONG,
+    ThreadNumber,
+    add_numbers,
+    make_number,
+    make_uniform,
+    multiply_numbers,
+)
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
@@ -29,7 +37,6 @@ from lanescope.reader.threads.memory.storage import (
     ZERO,
     DataBytes,
     FloatConstant,
-    Ints,
     LocalMemory,
     Pointer,
     ReadBytes,
@@ -106,20 +113,28 @@ def _list_elements(
     where: the pointer and the pitch that load_matrix_sync or store_matrix_sync is given.
     """
     pointer, pitch = where
+    for i, j in _list_coordinates(shape, run.threads):
+        yield _move_pointer(pointer, pitch, (i, j) if by_rows else (j, i))
+
+
+@lru_cache(maxsize=64)
+def _list_coordinates(shape: FragmentShape, threads: int) -> tuple[tuple[ThreadNumber, ThreadNumber], ...]:
+    """Return the row and the column of each element of a fragment, the same numbers whenever it is loaded."""
     row, column = (np.asarray(shape.operand.coords[axis], np.int64) for axis in ("row", "col"))
-    lanes = np.arange(run.threads) % 32
-    for down, right in shape.list_parts():
-        for element in range(row.shape[1]):
-            i, j = row[lanes, element] + down, column[lanes, element] + right
-            yield _move_pointer(pointer, pitch, (i, j) if by_rows else (j, i))
+    lanes = np.arange(threads) % 32
+    return tuple(
+        (make_number(row[lanes, element] + down, LONG), make_number(column[lanes, element] + right, LONG))
+        for down, right in shape.list_parts()
+        for element in range(row.shape[1])
+    )
 
 
-def _move_pointer(pointer: Any, pitch: Any, at: tuple[Ints, Ints]) -> Pointer | None:
+def _move_pointer(pointer: Any, pitch: Any, at: tuple[ThreadNumber, ThreadNumber]) -> Pointer | None:
     """Return the place of an element of each thread, of its line and place in the line."""
     if not isinstance(pointer, Pointer) or not isinstance(pitch, ThreadNumber):
         return None
-    away = add_numbers(multiply_numbers(make_number(at[0], LONG), pitch), make_number(at[1], LONG))
-    moved = add_numbers(pointer.offset, multiply_numbers(away, make_number(pointer.type.size, LONG)))
+    away = add_numbers(multiply_numbers(at[0], pitch), at[1])
+    moved = add_numbers(pointer.offset, multiply_numbers(away, make_uniform(pointer.type.size, LONG)))
     return replace(pointer, offset=moved, dims=()) if moved is not None else None
 
 
