@@ -82,6 +82,17 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: st
     assert place in found[0][1]
 
 
+@for_each(("lanes", "count"), [("% 128 < 3", 6), ("% 32 != 0", 248)], sample=1)
+def test_a_count_that_divides_the_arrivals_oddly_is_too_small(lanes: str, count: int) -> None:
+    """The parity of the phase is right after 3 or 124 phases, but the first one ends before all threads have read."""
+    ((code, line),) = find_lines(change(RELEASE, RELEASE.replace("% 128 == 0", lanes)))
+    assert (code, "empty[i], 2)" in line) == ("mbarrier_count", True)
+    assert (
+        find_lines(change(RELEASE, RELEASE.replace("% 128 == 0", lanes)).replace("empty[i], 2)", f"empty[i], {count})"))
+        == []
+    )
+
+
 @pytest.mark.thorough
 @for_each(
     ("parameter", "begin", "bound"),

@@ -31,7 +31,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_other_bound
 
-STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
+STUCK, STALE, LAPPED, EARLY, SKIPPED, OVERRUN = "stuck", "stale", "lapped", "early", "skipped", "overrun"
 
 
 class ProtocolJudge:
@@ -146,6 +146,8 @@ class ProtocolJudge:
             completed = outcome.barriers[place].completed
             if len(passed) == completed and (trouble := self._judge_waits(n, place, passed)):
                 return trouble
+        if any(_is_overrun(outcome, place) for place in outcome.barriers):
+            return OVERRUN
         skipped = any(self._skips_phases(outcome, place, phases) for (_, place), phases in outcome.awaited.items())
         return SKIPPED if skipped else ""
 
@@ -303,6 +305,14 @@ class ProtocolJudge:
             " before: nothing makes this thread wait until the stage has been read."
         )
         return Pitfall("mbarrier_refilled", message, self.events[min(step.event for step in steps)].call)
+
+
+def _is_overrun(outcome: Outcome, place: int) -> bool:
+    """Return whether an mbarrier completes more than two phases for each wait: a wait passes after the first of them,
+    and before the threads have arrived that are one too many for it.
+    """
+    waits = sum(len(found[key]) for found in (outcome.passed, outcome.awaited) for key in found if key[1] == place)
+    return 0 < 2 * waits < outcome.barriers[place].completed
 
 
 def _has_phases(repair: ProtocolRepair, outcome: Outcome) -> bool:
