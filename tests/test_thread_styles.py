@@ -106,6 +106,17 @@ LOAD_B = "ldm_x2(b, smem_addr(&Bs[(n * 8 + lane % 8) * PITCH + kk + lane / 8 % 2
                 "&B[((int)blockIdx.x * BN + r < N ? (int)blockIdx.x * BN + r : N > 0 ? N - 1 : 0)",
             ),
         ),
+        # row 0 where a variable says that a row is outside, and the same by the opposite condition
+        (
+            (
+                "      *reinterpret_cast<uint4*>(&As",
+                "      const int row = blockIdx.y * BM + r, column = blockIdx.x * BN + r;\n"
+                "      const bool inside = row < M, outside = column >= N;\n"
+                "      *reinterpret_cast<uint4*>(&As",
+            ),
+            ("&A[(blockIdx.y * BM + r)", "&A[(inside ? row : 0)"),
+            ("&B[(blockIdx.x * BN + r)", "&B[(outside ? 0 : column)"),
+        ),
         # an address that is A's first one outside A, and an object that is converted to an address or an index
         (
             (

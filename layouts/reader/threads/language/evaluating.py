@@ -182,7 +182,10 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
     if isinstance(yes, DataBytes) and not isinstance(other, DataBytes | Reduction):
         return yes  # in range, or a padding value
     if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber | None):
-        return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
+        inside = _is_inside(run, node.condition, scope)
+        kept = yes if inside else other
+        known = inside is not None and kept is not None and not kept.uniform
+        return kept if known else _name_choice(condition, yes, other)  # row < M ? row : 0, in the inner tiles of a grid
     if yes is other:
         return yes
     if isinstance(yes, FloatConstant) and isinstance(other, FloatConstant):
@@ -240,19 +243,6 @@ def _compare_size(run: KernelRunner, test: tree.Binary, scope: Scope) -> bool | 
         return None
     size = right if right.uniform else left
     return (test.op[0] == "<") == right.uniform if size.const is None else None
-
-
-def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNumber, scope: Scope) -> bool:
-    """Return whether a choice keeps a row inside a matrix, row < M ? row : M - 1: in the inner tiles of a grid, it is
-    the row, whatever the others are.
-    """
-    test = node.condition
-    if not isinstance(test, tree.Binary) or test.op not in ("<", "<=") or yes.uniform:
-        return False
-    if CHANGES.search(run.text[slice(*test.span)]):  # evaluated twice, it would change twice
-        return False
-    row, size = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
-    return row is not None and size is not None and size.uniform and size.const is None and _are_equal(row, yes)
 
 
 def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber | None) -> ThreadNumber | None:
