@@ -128,6 +128,13 @@ def test_a_launch_by_address_has_its_sizes_and_numbers(rest: str, size: int | No
     assert [str(number) for number in launch.grid] == ["2", "3"] and str(launch.arguments[1]) == "4"
 
 
+def test_a_uint3_is_the_grid_that_it_becomes() -> None:
+    text = "void run(int n) { uint3 grid = {n / 2, 3, 1}; uint3 block = {64, 2, 1}; gemm<<<grid, block>>>(n); }"
+    [record] = evaluate_text("__global__ void gemm(int n) {}\n" + text).launches
+    assert record.block == (64, 2, 1)
+    assert [str(size) for size in record.grid] == ["(n / 2)", "3", "1"]
+
+
 def test_what_nothing_launches_stays_open() -> None:
     report = check_text(MAPS + TEMPLATE)
     assert not report.findings and not report.steps

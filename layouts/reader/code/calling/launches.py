@@ -197,10 +197,10 @@ def _find_block(items: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def _list_items(ev: Evaluator, node: tree.Call, value: Any) -> list[Any]:
-    """Return the items of a dim3, or a number as the only one."""
+    """Return the items of a dim3, or of a uint3 that becomes one, or a number as the only one."""
     if isinstance(value, OpaqueValue) and value.head == "dim3" and value.arguments:
         return list(value.arguments)
-    if isinstance(value, ObjectValue) and value.record.name == "dim3":
+    if isinstance(value, ObjectValue) and value.record.name in ("dim3", "uint3"):
         places = (ev.find_member(value, axis, node.span) for axis in "xyz")
         return [ev.load_place(place, node) for place in places]
     return [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else [value]
