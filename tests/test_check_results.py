@@ -149,6 +149,33 @@ def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line
     assert at.startswith(line)
 
 
+PLACE = "(wm + i / 4 * 16 + lane / 4 + e / 2 * 8) * BN + wn + i % 4 * 8 + lane % 4 * 2 + e % 2"
+STAGED = (
+    MMA[: MMA.index("  for (int i = 0; i < 2; ++i)\n    for (int j = 0; j < 4; ++j) {\n      const int r")]
+    + f"""  __syncthreads();
+  float* c = reinterpret_cast<float*>(smem);
+  for (int i = 0; i < 8; ++i)
+    for (int e = 0; e < 4; ++e) c[{PLACE}] = alpha * acc[i / 4][i % 4][e];
+  __syncthreads();
+  for (int i = threadIdx.x; i < BM * BN; i += 128)
+    C[(size_t)(row0 + i / BN) * N + col0 + i % BN] = __float2half(c[i]);
+}}
+"""
+    + MMA[MMA.index("void run(") :]
+)
+
+
+@for_each(
+    "wrong",
+    ["", "e / 2 * 8) -> e / 2 * 4)", "+ e % 2 -> + e / 2", "lane % 4 * 2 -> lane % 2 * 2"],
+)
+def test_elements_of_d_that_are_staged_over_others_are_found(wrong: str) -> None:
+    old, _, new = wrong.partition(" -> ")
+    report = check_text(plant((PLACE, PLACE.replace(old, new)), text=STAGED) if wrong else STAGED)
+    assert [found.code for found in report.findings] == ["stores_overlap"] * bool(wrong)
+    assert all(one.gap == "" for one in report.kernels)
+
+
 TWO_GROUPS = plant(
     ("__launch_bounds__(128) gemm", "__launch_bounds__(256) gemm"),
     ("warp = threadIdx.x / 32;", "warp = threadIdx.x % 128 / 32, group = threadIdx.x / 128;"),

@@ -222,8 +222,13 @@ class SharedOrder:
         writer, group = self.writer[places], self.group[places]
         known = writer != _NOBODY
         running = (group != _PLAIN) & (group >= self.done[np.where(known, writer, 0)])
-        found: Mask = known & (self.fresh[places] == self.meetings) & ((writer != lanes) | running)
+        found: Mask = known & self.is_fresh(places) & ((writer != lanes) | running)
         return found
+
+    def is_fresh(self, places: Ints) -> Mask:
+        """Return which bytes were stored since threads last met, and not read."""
+        fresh: Mask = self.fresh[places] == self.meetings
+        return fresh
 
     def note_lost(self, places: Ints, site: Span) -> None:
         """Note bytes where a store has replaced elements of another thread: a mistake if something reads them."""

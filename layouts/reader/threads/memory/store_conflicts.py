@@ -44,7 +44,7 @@ def note_clash(run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> 
 
 def find_lost_bytes(run: KernelRunner, order: SharedOrder, places: Ints, data: DataBytes) -> Ints:
     """Return the bytes where a store puts elements of global memory over others that another thread has stored without
-    a barrier since: which one is lost is not certain.
+    a barrier since, so that which one is lost is not certain, or elements of D over others of the same product.
     """
     lanes = np.flatnonzero(run.mask)
     first = places[lanes]
@@ -59,7 +59,22 @@ def find_lost_bytes(run: KernelRunner, order: SharedOrder, places: Ints, data: D
         if all(_is_loaded(run, int(record)) for record in (before.record[n, 0], new[n]))
         and _find_origin(run, before, n, 0) != _find_origin(run, data, int(lanes[n]), 0)
     ]
-    return np.array(lost, np.int64)
+    return np.concatenate([np.array(lost, np.int64), _find_lost_results(run, order, first, lanes, data)])
+
+
+def _find_lost_results(run: KernelRunner, order: SharedOrder, first: Ints, lanes: Ints, data: DataBytes) -> Ints:
+    """Return the places where a store puts elements of D over others of the same product, of the same store or before
+    it, that nothing has read. first: where each lane stores.
+    """
+    new = tuple(part[lanes, 0] for part in (data.record, data.thread, data.byte))
+    if not (new[0] < 0).any():
+        return np.zeros(0, np.int64)
+    old = tuple(part[first] for part in (run.shared.record, run.shared.thread, run.shared.byte))
+    over = order.is_fresh(first) & (old[0] == new[0]) & ((old[1] != new[1]) | (old[2] != new[2]))
+    ranks = np.lexsort((new[0], first))
+    again = (np.diff(first[ranks]) == 0) & (np.diff(new[0][ranks]) == 0)
+    lost: Ints = np.concatenate([first[over & (new[0] < 0)], first[ranks][1:][again & (new[0][ranks][1:] < 0)]])
+    return lost
 
 
 def _is_loaded(run: KernelRunner, record: int) -> bool:
