@@ -152,6 +152,10 @@ def test_what_is_not_the_product_is_open_where_it_is_seen(change: tuple[str, str
     assert why in message and at.startswith(place)
 
 
+def test_tall_tiles_of_an_unknown_grid_are_inside_the_matrices() -> None:
+    assert list_points(("bounds__(64)", "bounds__(1024)"), ("blockIdx.y * 32", "blockIdx.y * 512")) == []
+
+
 def test_blocks_that_compute_tiles_of_others_again_are_open() -> None:
     alone = [(f"{name} + blockIdx.z * {sizes} + ", f"{name} + ") for name, sizes in (("A", "M * K"), ("B", "N * K"))]
     ((message, at),) = list_points(*alone, (" + blockIdx.z * M * N", " + (blockIdx.z > 8)"))

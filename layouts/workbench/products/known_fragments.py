@@ -22,6 +22,7 @@ from lanescope.workbench.products.product_origins import WARPGROUP, Block
 from lanescope.workbench.products.stored_elements import StoredWarp, list_stored_warps
 from lanescope.workbench.results import Span
 
+_WIDE = 256  # rows or columns of a tile
 # of a product: the origin of its elements by warp, and (the place of its address, its ldmatrix)
 _Operand = tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]
 
@@ -233,3 +234,9 @@ def find_change(runs: Sequence[KernelRunner]) -> OpenPart | None:
     stored = ((run, [one.data.select_threads(np.flatnonzero(one.active)) for one in run.outputs]) for run in runs)
     found = next(filter(None, (find_changed(run, data) for run, data in stored)), None)
     return OpenPart(*found, whole=True) if found is not None else None
+
+
+def has_wide_tile(fragments: Mapping[int, Sequence[KnownFragment]], columns: int) -> bool:
+    """Return whether the tile of the first block has more than 256 rows or columns. columns: of D."""
+    first = (one.place for of in fragments.values() for one in of if one.block == (0, 0, 0))
+    return any(int(np.maximum(*np.divmod(place, columns)).max()) >= _WIDE for place in first)

@@ -11,7 +11,7 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
 from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.products.known_fragments import FragmentLister, find_lost
+from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
 from lanescope.workbench.products.known_mistakes import (
     find_wrong_access,
 )
@@ -38,6 +38,7 @@ USUAL = KnownMatrices()
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
+WIDE = 2, 2  # the same of larger tiles
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -121,12 +122,16 @@ class KnownRun:
             tiles = min((elements // (len(of) * len(of[0].row)) for of in first.fragments.values() if of), default=1)
             grid = tiles // 2 + 1, 1, 1
             last = (tiles - 1) % grid[0], 0, 0
-        x, y, z = grid or (*PLANE, self.known.others if "blockIdx.z" in self.body else 1)
-        between = [(x // 2, 0, 0)] if y == 1 else []  # of a line, whose blocks divide their number
-        blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
-        verdict = self._run_blocks(sizes, blocks, (x, y, z))
-        judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
-        return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
+        depth = self.known.others if "blockIdx.z" in self.body else 1
+        for x, y, z in [grid] if grid is not None else [(*PLANE, depth), (*WIDE, depth)]:
+            between = [(x // 2, 0, 0)] if y == 1 else []  # of a line, whose blocks divide their number
+            blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
+            verdict = self._run_blocks(sizes, blocks, (x, y, z))
+            judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
+            verdict = replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
+            if verdict.open is None or not has_wide_tile(verdict.fragments, self.known.n):
+                break
+        return verdict
 
     def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run the first or the last block, and judge its part of D."""
