@@ -353,3 +353,18 @@ def test_an_accumulator_is_taken_several_times_in_turns(count: str) -> None:
     assert find_lines(LARGE_TILES) == []
     found = find_lines(plant(("init(&empty[i], 4)", f"init(&empty[i], {count})"), text=LARGE_TILES))
     assert [code for code, _ in found] == ["mbarrier_count"]
+
+
+@for_each(
+    ("old", "new", "code", "place"),
+    [
+        ("init(&done, 1)", "init(&done, 2)", "mbarrier_count", "2"),
+        ("wait(&done, t & 1)", "wait(&done, 0)", "mbarrier_parity", "wait(&done, 0)"),
+        ("wait(&full, t & 1)", "wait(&full, 1)", "mbarrier_parity", "wait(&full, 1)"),
+    ],
+)
+def test_a_mistake_is_found_where_threads_that_only_wait_may_lag(old: str, new: str, code: str, place: str) -> None:
+    """All threads wait for copies and for products: one that lags by a phase, which nothing prevents, never ends."""
+    text = plant((old, new), text=BY_TMA)
+    found = find_protocol_mistakes(text, {}, [])
+    assert [(one.code, text[slice(*one.span)]) for one in found] == [(code, place)]

@@ -84,6 +84,7 @@ class ProtocolJudge:
         mended = mended or list(filter(self._is_mended, list_joint_parities(self.events, self.agents)))
         if not mended and all(outcome.blocked for outcome in self._simulate()):
             mended = list(filter(self._is_mended, list_alternations(self.events, self.agents)))
+        mended = mended or [one for one in list_repairs(self.events, self.agents) if self._is_mended(one, idle=True)]
         if len(keep_first(mended)) > 1:
             mended = list(filter(self._completes_every_phase, mended)) or mended
         if len(keep_first(mended)) > 1:
@@ -120,10 +121,13 @@ class ProtocolJudge:
             return [simulation.run(SCHEDULES[0], block) for block in range(len(self.of_blocks))]
         return [simulation.run(schedule) for schedule in SCHEDULES]
 
-    def _is_mended(self, repair: ProtocolRepair) -> bool:
-        """Return whether every schedule ends well, and every wait with another parity has a phase of its own."""
-        outcomes = self._simulate(repair)
-        return not any(map(self._find_trouble, outcomes)) and all(_has_phases(repair, one) for one in outcomes)
+    def _is_mended(self, repair: ProtocolRepair, idle: bool = False) -> bool:
+        """Return whether every schedule ends well, and every wait with another parity has a phase of its own. idle:
+        whether threads that neither copy nor multiply may wait for ever.
+        """
+        outcomes = [one for one in self._simulate(repair) if not (idle and self._is_idle(one))]
+        ends = bool(outcomes) and not any(map(self._find_trouble, outcomes))
+        return ends and all(_has_phases(repair, one) for one in outcomes)
 
     def _lets_work_begin(self, repair: ProtocolRepair) -> bool:
         """Return whether waits pass at once that come before copies or products: for a stage that is still free."""
