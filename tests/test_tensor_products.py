@@ -365,6 +365,26 @@ def test_copies_of_scale_factors_are_verified_where_d_is() -> None:
     assert COPIED in {one.gap for one in other.checked}
 
 
+_LAUNCH = """  make_map(&tb, B, N, K, {0});
+  gemm<{0}><<<dim3(N / {0}, M / 128), 128, (128 + {0}) * BK * 2>>>(ta, tb, C, M, N, K);
+"""
+_MULTIPLIED = "uint32_t d, uint64_t a, uint64_t b, int on)"
+TEMPLATE = plant(
+    ("BN = 32, ", ""),
+    (_MULTIPLIED, _MULTIPLIED.replace(")", ", int BN)")),
+    ("t > 0 || k > 0)", "t > 0 || k > 0, BN)"),
+    ("__global__", "template <int BN> __global__"),
+    text=BY_TMA.split("  make_map(&tb")[0],
+)
+
+
+def test_launches_of_a_template_may_have_maps_of_different_boxes() -> None:
+    text = f"{TEMPLATE}{_LAUNCH.format(32)}{_LAUNCH.format(64)}}}"
+    assert run_blocks(text).proved == {"gemm"}
+    smaller = run_blocks(plant(("dim3(N / 64", "dim3(N / 128"), text=text))
+    assert ["all of its tiles are computed" in one.message for one in smaller.open] == [True]
+
+
 OPEN = [  # what stands there, what is planted, the reason
     ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
     ("C[(row + thr", "C[(row + 1 + thr", "not stored as the rows and columns"),  # D may begin there

@@ -50,10 +50,10 @@ from lanescope.reader.threads.launches import (
     read_head,
 )
 from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, SharedOrder
-from lanescope.reader.threads.memory.tile_records import TileSetup
+from lanescope.reader.threads.memory.tile_records import TileSetup, find_grid
 from lanescope.reader.threads.memory.tile_trace import TileTrace
 from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCounts
-from lanescope.reader.threads.run_state import KernelErrorFound, StepsOverError
+from lanescope.reader.threads.run_state import KernelErrorFound, LaunchedInstance, StepsOverError
 from lanescope.reader.threads.runner import KernelRunner
 
 MOST_KERNELS = 24
@@ -236,7 +236,8 @@ class _Program:
         runs: list[KernelRunner] = []
         complete = True
         for rank in range(prod(shape)):
-            runner = self._make_runner(block, function.name, self._place_block(shape, rank, runs))
+            place = self._place_block(shape, rank, runs)
+            runner = self._make_runner(block, function.name, launch.instance, place)
             self._set_grid(runner, host, launch, enclosing)
             runner, ended = self._run_with_arguments(runner, function, inner)
             runs.append(runner)
@@ -301,7 +302,7 @@ class _Program:
         try:
             return runner, _run_to_end(runner, function, scope)
         except CountFoundError:
-            again = self._make_runner(runner.block, runner.kernel, runner.cluster)
+            again = self._make_runner(runner.block, runner.kernel, runner.instance, runner.cluster)
             again.grid = runner.grid
             again.turn_counts = TurnCounts(runner.turn_counts.names, runner.turn_counts.divisors)
             return self._run_with_arguments(again, function, scope)
@@ -348,10 +349,10 @@ class _Program:
         return inner
 
     def _make_runner(
-        self, block: tuple[int, int, int], kernel: str, cluster: ClusterPlace | None = None
+        self, block: tuple[int, int, int], kernel: str, instance: LaunchedInstance, cluster: ClusterPlace | None
     ) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
-        runner.kernel = kernel
+        runner.kernel, runner.instance = kernel, instance
         runner.size, runner.grid = self.size[0], (self.size[1], 1, 1)
         runner.length = self.length
         if self.follow == ORDER:
@@ -364,7 +365,8 @@ class _Program:
             if self.follow == BARRIERS:
                 runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
-            runner.sizes, runner.grid = self.tiles.sizes.get(kernel), self.tiles.grids.get(kernel, runner.grid)
+            runner.sizes = self.tiles.sizes.get(kernel)
+            runner.grid = find_grid(self.tiles.grids, kernel, instance.templates) or runner.grid
         if cluster is not None:
             runner.cluster, runner.block_index = cluster, cluster.block
             runner.shared.base = cluster.base

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
@@ -14,6 +14,7 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop
 from lanescope.reader.threads.language.program import flatten_declarations, parse_expression, split_operands
+from lanescope.reader.threads.run_state import LaunchedInstance
 
 MOST_LAUNCHES = 4
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
@@ -34,7 +35,7 @@ _OTHER_DIMENSION = re.compile(r"\bthreadIdx\s*\.\s*[yz]\b")
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
     """A launch: template arguments, the block-size expression, the launching function, and the place in it; the
-    arguments, if these are beside the kernel's name; the expression of the grid, if it is known.
+    arguments, if these are beside the kernel's name; the expression of the grid, if it is known; the instance.
     """
 
     templates: tuple[tree.Expression, ...]
@@ -43,6 +44,7 @@ class KernelLaunch:
     at: int = 0
     arguments: tuple[tree.Expression, ...] = ()
     grid: str = ""
+    instance: LaunchedInstance = field(default_factory=LaunchedInstance)
 
 
 def is_kernel(text: str, function: tree.Function) -> bool:
@@ -213,13 +215,16 @@ def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaun
     """
     known = [launch for launch in recorded if launch.block is not None]
     known.sort(key=lambda launch: OPEN in ",".join(launch.templates))
-    different: dict[tuple[tuple[str, ...], tuple[int, ...]], KernelLaunchRecord] = {}
+    different: dict[tuple[tuple[str, ...], tuple[int, ...]], list[KernelLaunchRecord]] = {}
     for launch in known:  # the arguments may differ
-        different.setdefault((launch.templates, launch.block or ()), launch)
-    for (templates, block), launch in list(different.items())[:MOST_LAUNCHES]:
+        different.setdefault((launch.templates, launch.block or ()), []).append(launch)
+    for (templates, block), (launch, *others) in list(different.items())[:MOST_LAUNCHES]:
+        instance = LaunchedInstance(templates, launch.maps.union(*(other.maps for other in others)))
         sizes = [None if size is None else size.known for size in launch.grid]
         grid = _write_sizes(sizes) if None not in sizes else ""
-        yield KernelLaunch(_parse_arguments(", ".join(templates)), _write_sizes(block), None, launch.span[0], grid=grid)
+        yield KernelLaunch(
+            _parse_arguments(", ".join(templates)), _write_sizes(block), None, launch.span[0], (), grid, instance
+        )
 
 
 def _write_sizes(sizes: Iterable[int | None]) -> str:

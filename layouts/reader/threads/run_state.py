@@ -1,4 +1,4 @@
-"""How a run ends before its end, and the state of a function that it runs."""
+"""What a run is of, how it ends before its end, and the state of a function that it runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.memory.storage import (
-    Mask,
-)
+from lanescope.reader.threads.memory.storage import Mask
 
 
 class KernelErrorFound(Exception):  # noqa: N818
@@ -17,6 +15,16 @@ class KernelErrorFound(Exception):  # noqa: N818
 
 class StepsOverError(Exception):
     """A kernel exceeds the limit of steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedInstance:
+    """What tells the launches of a kernel apart: its template arguments and the names of its tensor maps, as an
+    evaluation has recorded them; none if they are not known.
+    """
+
+    templates: tuple[str, ...] = ()
+    maps: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ from lanescope.reader.threads.memory.storage import (
 )
 from lanescope.reader.threads.memory.store_conflicts import find_lost_bytes, note_clash, note_misaligned
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
-from lanescope.reader.threads.run_state import FrameState, KernelErrorFound, StepsOverError
+from lanescope.reader.threads.run_state import FrameState, KernelErrorFound, LaunchedInstance, StepsOverError
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
 Span = tuple[int, int]
@@ -116,6 +116,7 @@ class KernelRunner:
         self.grid = self.block_index = (0, 0, 0)  # of a run with known sizes
         self.cluster: ClusterPlace | None = None  # of a run that follows mbarriers, if its shape is known
         self.kernel = ""  # its name
+        self.instance = LaunchedInstance()
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS

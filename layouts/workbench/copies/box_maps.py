@@ -24,11 +24,14 @@ class MapFinder:
     text: KernelText
     sizes: KnownSizes | None = None
 
-    def find(self, kernel: str, names: frozenset[str], rank: int = 0) -> TensorMap | None:
+    def find(
+        self, kernel: str, names: frozenset[str], rank: int = 0, launched: frozenset[str] = frozenset()
+    ) -> TensorMap | None:
         """Return the map that a kernel calls by one of these names; None if there are several different ones. rank: the
-        coordinates of the copy, 0 if any; launches of a template may give it maps of several ranks.
+        coordinates of the copy, 0 if any; launches of a template may give it maps of several ranks. launched: the names
+        of the maps of one launch, none if they are not known.
         """
-        found = self._find(kernel, names, rank)
+        found = self._find(kernel, names, rank, launched)
         if found is None or self.sizes is None:
             return found
         if id(found) not in self._measured:
@@ -39,17 +42,19 @@ class MapFinder:
     def _measured(self) -> dict[int, TensorMap]:
         return {}
 
-    def _find(self, kernel: str, names: frozenset[str], rank: int) -> TensorMap | None:
-        known = self._list_known(kernel, names)
+    def _find(self, kernel: str, names: frozenset[str], rank: int, launched: frozenset[str]) -> TensorMap | None:
+        known = self._list_known(kernel, names, launched) or self._list_known(kernel, names)
         known = [one for one in known if len(one.box) == rank] or known
         kinds = {(one.box, one.element_bits, one.swizzle) for one in known}
         return known[0] if len(kinds) == 1 else None
 
-    def _list_known(self, kernel: str, names: frozenset[str]) -> list[TensorMap]:
-        """List the maps that the launches of a kernel give it under all of these names: p and a are p.a, not p.b. If
-        only some are known, as of a choice among members, any map of the text may be meant.
+    def _list_known(
+        self, kernel: str, names: frozenset[str], launched: frozenset[str] = frozenset()
+    ) -> list[TensorMap]:
+        """List the maps that the launches of a kernel, or one of them, give it under all of these names: p and a are
+        p.a, not p.b. If only some are known, as of a choice among members, any map of the text may be meant.
         """
-        aliases = self._aliases.get(kernel, ())
+        aliases = [(own, of) for own, of in self._aliases.get(kernel, ()) if not launched or own & launched]
         known = [of for own, of in aliases if names <= own]
         if known:
             return known

@@ -61,9 +61,8 @@ class BlockRunner:
 
     def _list_runs(self, runs: Sequence[KernelRun], block: Block) -> Iterator[tuple[int, KernelRun]]:
         """Yield the runs, with their numbers, of the kernels whose grid, as far as it is known, has a block."""
-        grids = self.given.grids if self.given is not None else {}
         for n, run in enumerate(runs):
-            grid = grids.get(run.function.name)
+            grid = self.given.find_grid(run.runner) if self.given is not None else None
             if grid is None or all(at < size for at, size in zip(block, grid, strict=True)):
                 yield n, run
 
@@ -90,12 +89,12 @@ class BlockRunner:
         self, finders: dict[tuple[str, int], list[OriginFinder]]
     ) -> dict[tuple[str, int], list[OriginFinder]]:
         """Return the blocks with those that they ask for; what is seen of these may ask for others."""
-        later = {block for key, of in finders.items() for block in list_later_blocks(of, self.find_grid(key[0]))}
+        later = {block for of in finders.values() for block in list_later_blocks(of, self.find_grid(of))}
         return self.replay_runs() if later and self.run_blocks(sorted(later)) else finders
 
-    def find_grid(self, name: str) -> Block | None:
+    def find_grid(self, blocks: Sequence[OriginFinder]) -> Block | None:
         """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""
-        known = self.given.grids.get(name) if self.given is not None else None
+        known = self.given.find_grid(blocks[0].run) if self.given is not None and blocks else None
         return known or ((MANY_BLOCKS, 1, 1) if "gridDim" in self.source.blank else None)
 
 
@@ -122,17 +121,19 @@ def _overlaps_dynamic(run: KernelRunner) -> bool:
 
 def list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
     """Return the blocks that are run: in all directions of the grid, and in another row of one that is numbered."""
-    last = min((grid[0] - 1 for grid in given.grids.values()), default=43) if given is not None else 0
-    far = max(last, 1) if given is not None else 7
+    grids = list(given.grids.values()) if given is not None else []
     plane = re.search(r"blockIdx\s*\.\s*y|%ctaid\.y", text)
+    ends = [(max(grid[0] - 1, 1), grid[1] - 1) for grid in grids]
+    ends = ends or [(43, 2) if given is not None else (1, 2) if plane else (7, 2)]
     if plane:
-        row = min((grid[1] - 1 for grid in given.grids.values()), default=2) if given is not None else 2
-        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, row, 0)]
-        blocks += [(0, 1, 0)] if row > 1 and "block_scale" in text else []  # the next rows, with other scale factors
+        blocks = [(0, 0, 0), (1, 0, 0), *((far, row, 0) for far, row in ends)]
+        blocks += (
+            [(0, 1, 0)] if "block_scale" in text and any(row > 1 for _, row in ends) else []
+        )  # next rows, other scale factors
     else:
-        blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
-    deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
-    return [*blocks, (0, 0, 1)] if deep else blocks
+        blocks = [(0, 0, 0), *([(1, 0, 0)] if "gridDim" not in text else []), *((far, 0, 0) for far, _ in ends)]
+    deep = any(grid[2] > 1 for grid in grids)
+    return [*dict.fromkeys(blocks), *([(0, 0, 1)] if deep else [])]
 
 
 def list_needed(finders: Mapping[tuple[str, int], Sequence[OriginFinder]]) -> dict[str, int]:

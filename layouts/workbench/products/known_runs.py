@@ -144,7 +144,7 @@ class KnownRun:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""
         fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
         for block in dict.fromkeys(blocks):
-            setup = TileSetup(block, _list_no_places, {name: sizes}, {name: grid})
+            setup = TileSetup(block, _list_no_places, {name: sizes}, {(name, ()): grid})
             size = self.known.k, 1
             branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
             if len(branches) != 1:

@@ -6,7 +6,7 @@ Matrices of one size hide exchanged sizes: the pitch of another matrix, a bound 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.expression import evaluate_constant
@@ -14,6 +14,8 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.threads.memory.tile_records import Grid, Grids, find_grid
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.text.function_texts import FunctionText
 
@@ -74,8 +76,16 @@ class KnownSizes:
         found = {name: number for name, value in given.items() if (number := self.evaluate(value)) is not None}
         return found if len(found) == len(given) else None
 
-    def find_grid(self, name: str, launches: Sequence[KernelLaunchRecord]) -> tuple[int, int, int] | None:
-        """Return the grid that a kernel is launched with."""
+    def list_grids(self, name: str, launches: Sequence[KernelLaunchRecord]) -> Iterator[tuple[tuple[str, ...], Grid]]:
+        """Yield the template arguments of a kernel, () for all, with the grid that it is launched with."""
+        mine = [one for one in launches if one.name == name]
+        for templates in dict.fromkeys([(), *(one.templates for one in mine)]):
+            grid = self.find_grid(name, [one for one in mine if templates in ((), one.templates)])
+            if grid is not None:
+                yield templates, grid
+
+    def find_grid(self, name: str, launches: Sequence[KernelLaunchRecord]) -> Grid | None:
+        """Return the grid that all launches of a kernel have."""
         grids = {(*map(self.evaluate, one.grid), 1, 1)[:3] for one in launches if one.name == name}
         grid = next(iter(grids)) if len(grids) == 1 else (None, None, None)
         x, y, z = grid
@@ -91,8 +101,12 @@ class GivenSizes:
 
     sizes: KnownSizes
     arguments: Mapping[str, Mapping[str, int]]
-    grids: Mapping[str, tuple[int, int, int]]
+    grids: Grids
     own: Mapping[int, int] = field(default_factory=dict)
+
+    def find_grid(self, run: KernelRunner) -> Grid | None:
+        """Return the grid of the launch that a run is of."""
+        return find_grid(self.grids, run.kernel, run.instance.templates)
 
     def is_less(self, size: int, other: int) -> bool:
         """Return whether a size is less than another with the numbers of the text, or if it gives none, with these."""
@@ -123,7 +137,7 @@ def find_given(source: KernelText, recorded: Sequence[KernelLaunchRecord], sizes
     kernels = [function for function in source.functions if function.kernel]
     arguments = {one.name: sizes.find_arguments(one, recorded) for one in kernels}
     known = {name: of for name, of in arguments.items() if of is not None}
-    grids = {one.name: grid for one in kernels if (grid := sizes.find_grid(one.name, recorded)) is not None}
+    grids = {(one.name, of): grid for one in kernels for of, grid in sizes.list_grids(one.name, recorded)}
     return GivenSizes(sizes, known, grids) if known else None
 
 

@@ -246,9 +246,13 @@ class OriginFinder:
         ends = [box.base + count_box_span(box.map) - dynamic for box in self.boxes]
         return max(0, *ends) if ends else 0
 
+    def find_map(self, names: frozenset[str], rank: int = 0) -> TensorMap | None:
+        """Find the map of a copy by the names that the kernel gives it."""
+        return self.maps.find(self.run.kernel, names, rank, self.run.instance.maps)
+
     def fill(self, move: BoxMove, lane: int) -> bool:
         """Fill shared memory of the block by a box; return whether its bytes are known."""
-        tensor_map = self.maps.find(self.run.kernel, move.maps, len(move.at))
+        tensor_map = self.find_map(move.maps, len(move.at))
         if tensor_map is None or not is_plain_map(tensor_map) or len(tensor_map.box) != len(move.at):
             return False
         base, span = int(move.place[lane]) & WINDOW, count_box_span(tensor_map)
@@ -374,5 +378,5 @@ class BoxLister:
 
     maps: MapFinder
 
-    def __call__(self, kernel: str, names: Collection[str], base: int) -> Ints | None:
-        return list_box_places(self.maps.find(kernel, frozenset(names)), base)
+    def __call__(self, kernel: str, names: Collection[str], launched: frozenset[str], base: int) -> Ints | None:
+        return list_box_places(self.maps.find(kernel, frozenset(names), launched=launched), base)

@@ -196,7 +196,7 @@ def find_uncovered(sums: Sequence[SumOrigin], given: GivenSizes, adds: bool) -> 
     """Return the finding of slices of K that nothing adds to D, or that two blocks add. adds: whether blocks add to
     D.
     """
-    tiles, grid = _list_covers(sums), given.grids.get(sums[0].finder.run.kernel)
+    tiles, grid = _list_covers(sums), given.find_grid(sums[0].finder.run)
     if not tiles:
         return None
     depth = next(iter(tiles.values()))[0].total.get_depth(0) or 0

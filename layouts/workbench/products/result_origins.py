@@ -225,7 +225,7 @@ class _OriginJudge:
         reasons = dict(runner.lost)
         if not found:
             for key, of_kernel in finders.items():
-                mistake, reason = _judge_kernel(of_kernel, sized.given, key[0], runner.find_grid(key[0]))
+                mistake, reason = _judge_kernel(of_kernel, sized.given, key[0], runner.find_grid(of_kernel))
                 found += [mistake] if mistake is not None else []
                 reasons[key[0]] = reasons.get(key[0]) or reason
             found = list({(one.code, one.span): one for one in found}.values())
@@ -368,7 +368,7 @@ def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
 def _list_boxed(finder: OriginFinder) -> Iterator[Placed]:
     """Yield the elements that TMA copies store."""
     for move in finder.trace.stores:
-        tensor_map = finder.maps.find(finder.run.kernel, move.maps, len(move.at))
+        tensor_map = finder.find_map(move.maps, len(move.at))
         if tensor_map is not None:
             for lane, data in move.data.items():
                 yield from _list_box(move, lane, data, tensor_map)

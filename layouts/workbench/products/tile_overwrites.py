@@ -68,7 +68,7 @@ def find_overwritten_tile(finder: OriginFinder, blank: str) -> Pitfall | None:
 
 def _measure_copy(finder: OriginFinder, step: TileStep) -> TileStep:
     """Return a copy of a box to global memory with its bytes; with none if its map is not known."""
-    tensor_map = finder.maps.find(finder.run.kernel, step.maps)
+    tensor_map = finder.find_map(step.maps)
     return replace(step, count=count_box_span(tensor_map)) if tensor_map is not None else step
 
 
@@ -104,7 +104,7 @@ def _list_boxes(finder: OriginFinder) -> list[_Box]:
     """Return all boxes whose map is known."""
     found = []
     for move in finder.trace.loads:
-        tensor_map = finder.maps.find(finder.run.kernel, move.maps, len(move.at))
+        tensor_map = finder.find_map(move.maps, len(move.at))
         span = count_box_span(tensor_map) if tensor_map is not None else 0
         for lane in np.flatnonzero(move.mask).tolist():
             if 0 <= int(move.place[lane]) < SHARED_BYTES - span:

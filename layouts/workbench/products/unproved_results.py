@@ -132,7 +132,7 @@ def _list_maps(finders: Finders, sums: Sequence[SumOrigin]) -> Iterator[TensorMa
     """Yield the maps of A, B and D."""
     yield from {id(box.map): box.map for one in sums for box in one.boxes}.values()
     for finder in finders:
-        stored = (finder.maps.find(finder.run.kernel, move.maps, len(move.at)) for move in finder.trace.stores)
+        stored = (finder.find_map(move.maps, len(move.at)) for move in finder.trace.stores)
         yield from filter(None, stored)
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.calling.overloads import CallArgument
 from lanescope.reader.code.expression.integer_values import get_integer
-from lanescope.reader.code.maps.map_objects import FILLED, list_pointed_maps
+from lanescope.reader.code.maps.map_objects import FILLED, list_filled_names, list_map_names, list_pointed_maps
 from lanescope.reader.code.naming.scopes import NameScope
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.symbolic_integers import SymbolicInt
@@ -140,8 +141,12 @@ def _record_launch(
         _keep_integers(_list_items(ev, node, grid)),
         _keep_integers([argument.value for argument in arguments]),
         tuple(_list_member_integers(ev, node, [argument.value for argument in arguments])),
+        frozenset(list_filled_names(name for argument in arguments for name in list_map_names(argument.value))),
     )
-    if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
+    if record in ev.launches:
+        n = ev.launches.index(record)
+        ev.launches[n] = replace(record, maps=record.maps | ev.launches[n].maps)
+    elif len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
 
 

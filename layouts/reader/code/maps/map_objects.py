@@ -143,6 +143,12 @@ def list_pointed_maps(value: Any) -> list[Cell]:
     return [value.place] if is_allocated_map(value) else []
 
 
+def list_map_names(value: Any) -> list[str]:
+    """List the names of the objects of maps that an argument is, or leads to."""
+    objects = [cell.value for cell in list_pointed_maps(value)] or [value]
+    return [one.text for one in objects if isinstance(one, OpaqueValue) and is_map_type(one.kind)]
+
+
 def is_encode_call(term: OpaqueValue, text: str) -> bool:
     """Return whether a call encodes a tensor map as cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col does."""
     if _ENCODE.search(term.head):

@@ -6,7 +6,7 @@ The order of instructions can be checked only if all of these are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.expression.integer_values import get_integer
@@ -51,7 +51,7 @@ class MemoryStore:
 class KernelLaunchRecord:
     """A launch: the kernel, its template arguments as C++, the block, the bytes of shared memory, and their place; the
     call, the dimensions of its grid, the numbers among its arguments, and those among their members: (argument, member,
-    number).
+    number); the names of the tensor maps among its arguments, as the calls that encode them give.
 
     Unknown values are None, unknown template arguments the name `launches.OPEN`.
     """
@@ -65,6 +65,7 @@ class KernelLaunchRecord:
     grid: tuple[SymbolicInt | None, ...] = ()
     arguments: tuple[SymbolicInt | None, ...] = ()
     members: tuple[tuple[int, str, SymbolicInt], ...] = ()
+    maps: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,15 +87,24 @@ class TileProduct:
     scales: Mapping[str, ScaleUse] = field(default_factory=dict)
 
 
+Grid = tuple[int, int, int]
+Grids = Mapping[tuple[str, tuple[str, ...]], Grid]  # of kernels by their template arguments, () for all
+
+
+def find_grid(grids: Grids, kernel: str, templates: tuple[str, ...]) -> Grid | None:
+    """Return the grid of a launch of a kernel, None if it is not known."""
+    return grids.get((kernel, templates)) or grids.get((kernel, ()))
+
+
 @dataclass(frozen=True, slots=True)
 class TileSetup:
     """What a run for tiles is given: the block, and a function that says where the elements of a box are in
-    shared memory: of a kernel's map with some names, from an address on.
+    shared memory: of a kernel's map with some names, among those of its launch, from an address on.
 
-    sizes: the integers of each kernel's parameters, if all are known; grids: of kernels, where they are known.
+    sizes: the integers of each kernel's parameters, if all are known.
     """
 
     block: tuple[int, int, int]
-    list_places: Callable[[str, Collection[str], int], Ints | None]
+    list_places: Callable[[str, Collection[str], frozenset[str], int], Ints | None]
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    grids: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    grids: Grids = field(default_factory=dict)

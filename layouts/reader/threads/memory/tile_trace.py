@@ -249,7 +249,7 @@ def _add_box(
         return
     place = run.shared.localize(place)
     for lane in np.flatnonzero(mask):
-        places = trace.setup.list_places(run.kernel, maps, int(place[lane]))
+        places = trace.setup.list_places(run.kernel, maps, run.instance.maps, int(place[lane]))
         if places is None or places.min() < 0 or places.max() >= SHARED_BYTES:
             continue
         shared = run.shared
