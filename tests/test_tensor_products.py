@@ -385,6 +385,28 @@ def test_launches_of_a_template_may_have_maps_of_different_boxes() -> None:
     assert ["all of its tiles are computed" in one.message for one in smaller.open] == [True]
 
 
+_RUN = "void* A, void* B, float* C, int M, int N, int K) {\n"
+HOSTS = [
+    "void* A, void* B, float* C, int M, int N) {\n  constexpr int K = 1536;\n",
+    "at::Tensor A, at::Tensor B, float* C) {\n  const int M = A.size(0), N = B.size(0), K = A.size(1);\n",
+    "at::Tensor A, at::Tensor B, float* C) {\n  const int M = A.sizes()[0], N = B.sizes()[0], K = 2304;\n",
+]
+
+
+@for_each("host", HOSTS)
+def test_sizes_of_tensors_and_a_number_for_k_are_known(host: str) -> None:
+    right = plant((_RUN, host), ("ta, A, M", "ta, A.data_ptr(), M"), ("tb, B, N", "tb, B.data_ptr(), N"), text=BY_TMA)
+    assert run_blocks(right).proved == {"gemm"}
+    assert run_blocks(plant(("threadIdx.x) * N", "threadIdx.x) * M"), text=right)).mistakes
+
+
+def test_a_number_for_k_needs_a_grid_of_the_other_sizes() -> None:
+    """M and N may be the numbers, and both names that of K."""
+    host = HOSTS[2]
+    text = plant((_RUN, host), ("dim3(N / BN, M / 128)", "132"), text=BY_TMA)
+    assert run_blocks(text).open
+
+
 OPEN = [  # what stands there, what is planted, the reason
     ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
     ("C[(row + thr", "C[(row + 1 + thr", "not stored as the rows and columns"),  # D may begin there

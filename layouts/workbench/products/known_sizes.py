@@ -22,10 +22,11 @@ from lanescope.workbench.text.function_texts import FunctionText
 DEPTH, DEEP, WIDE = 768, 1536, 1280  # of K: the usual one, the next that fills a ring, and that of the largest M and N
 # of M and N beside each K, in the order of the text: tiles of 64 to 256 divide all, groups of 16 tiles those of WIDE
 WIDTHS = {DEPTH: (1536, 2304), DEEP: (768, 2304), WIDE: (2048, 6144)}
+OTHER_WIDTHS = 3072, 4608
 ALL_SIZES = frozenset((*WIDTHS, *(width for of in WIDTHS.values() for width in of)))
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 SPLITS = 2  # blocks along z whose number only the launch has
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_NAME = re.compile(r"[A-Za-z_][\w.]*(?:(?<=\.size)\(\d\)|(?<=\.sizes)\(\)\[\d\])?")  # also of a tensor's sizes
 _VERSION = re.compile(r"(?<=\w)'\d+\b")  # of a name that several functions have: K'10
 _NUMBER = re.compile(r"\b\d+\b")
 _NAMES = 3  # of M, N and K
@@ -119,8 +120,9 @@ def give_sizes(
     """Return different sizes for the kernels of a text; None if the launches do not make known which is which. depth:
     of K, with its WIDTHS; turned: whether the first of the others is the larger one.
     """
-    sizes = choose_sizes(source.maps, depth, turned)
-    if sizes is None or has_number_of_run(source.blank, depth):
+    grids = " ".join(str(blocks) for one in recorded for blocks in one.grid)
+    sizes = choose_sizes(source.maps, depth, turned, source.blank, grids)
+    if sizes is None or has_number_of_run(source.blank, sizes.names.values()):
         return None
     return find_given(source, recorded, sizes)
 
@@ -128,6 +130,11 @@ def give_sizes(
 def list_widths(depth: int, turned: bool) -> list[int]:
     """Return the sizes of M and N beside one of K. turned: whether the first is the larger one."""
     return sorted(WIDTHS[depth], reverse=turned)
+
+
+def list_sizes(depth: int) -> tuple[int, ...]:
+    """Return the sizes of K, M and N in a run."""
+    return depth, *WIDTHS[depth]
 
 
 def find_given(source: KernelText, recorded: Sequence[KernelLaunchRecord], sizes: KnownSizes) -> GivenSizes | None:
@@ -153,15 +160,16 @@ def find_own_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -
     return given if differ or alone else None, differ
 
 
-def has_number_of_run(blank: str, depth: int) -> bool:
-    """Return whether a number of a text may be mistaken for a size of a run. depth: of its K."""
-    sizes = {str(size) for size in (depth, *WIDTHS[depth])}
-    return any(number in sizes for number in _NUMBER.findall(blank))
+def has_number_of_run(blank: str, sizes: Iterable[int]) -> bool:
+    """Return whether a number of a text may be mistaken for a size of a run."""
+    return not set(map(str, sizes)).isdisjoint(_NUMBER.findall(blank))
 
 
-def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH, turned: bool = False) -> KnownSizes | None:
+def choose_sizes(
+    maps: Iterable[TensorMap], depth: int = DEPTH, turned: bool = False, blank: str = "", grids: str = ""
+) -> KnownSizes | None:
     """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K. depth,
-    turned: see give_sizes.
+    turned: see give_sizes; blank: the text, grids: of its launches: K may be a number, if the names decide these.
     """
     inner, outer = _list_dimensions(maps)
     deep = [name for name in inner if is_depth(name)]
@@ -169,11 +177,20 @@ def choose_sizes(maps: Iterable[TensorMap], depth: int = DEPTH, turned: bool = F
         shared = [name for name, of in inner.items() if len(of) > 1]
         deep = shared if len(shared) == 1 else []
     others = [name for name in inner if name not in deep]
-    if len(deep) != 1 or not 1 <= len(others) < _NAMES:
+    if len(deep) > 1 or not 1 <= len(others) < _NAMES:
         return None
-    widths = list_widths(depth, turned)
-    named = {deep[0]: depth, **dict(zip(others, widths, strict=False))}
+    if not deep and not all(len(inner[name]) == 1 and name in grids for name in others):
+        return None
+    widths = list_widths(depth, turned) if deep else _list_free_widths(blank, turned)
+    named = {**dict.fromkeys(deep, depth), **dict(zip(others, widths, strict=False))}
     return KnownSizes({**dict.fromkeys(outer, OUTER), **named})
+
+
+def _list_free_widths(blank: str, turned: bool) -> list[int]:
+    """Return sizes of M and N that are no numbers of a text."""
+    pairs = (*WIDTHS.values(), OTHER_WIDTHS)
+    free = next((pair for pair in pairs if not has_number_of_run(blank, pair)), OTHER_WIDTHS)
+    return sorted(free, reverse=turned)
 
 
 def _list_dimensions(maps: Iterable[TensorMap]) -> tuple[dict[str, set[tuple[str, ...]]], set[str]]:

@@ -26,6 +26,7 @@ from lanescope.workbench.products.known_sizes import (
     find_given,
     has_number_of_run,
     is_depth,
+    list_sizes,
     list_widths,
 )
 from lanescope.workbench.products.product_sizes import shorten_name
@@ -85,7 +86,7 @@ def replace_sizes(
     does not follow. evaluate: evaluates a text; depth: of K.
     """
     named = _choose_names(source)
-    if len(named) != _NAMES or has_number_of_run(source.blank, depth):
+    if len(named) != _NAMES or has_number_of_run(source.blank, list_sizes(depth)):
         return None
     replaced = partial(_replace_named, source, recorded, evaluate, named)
     deep = [name for name in named if is_depth(name)]
