@@ -64,13 +64,7 @@ from lanescope.workbench.results import DOUBTS, STRIDE_DOUBTS, CheckFinding, Tex
 from lanescope.workbench.source import refused_code, shared_budget
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
-from lanescope.workbench.source.gaps import (
-    COPIED,
-    CheckedDescriptor,
-    find_library,
-    find_multiplier,
-    list_checked_descriptors,
-)
+from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.source.guesses import PATIENCE, Guesses, evaluate_file
 from lanescope.workbench.source.tally import count_verified, drop_proved, settle_reads
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
@@ -89,12 +83,6 @@ def _list_doubts(bench: Workbench, built: Iterable[DescriptorBuilder]) -> list[C
     doubted = {message for piece in bench.pieces for message in piece.doubts}
     doubts = (finding for builder in built for finding in builder.doubts)
     return [make_finding(finding) for finding in doubts if finding.message in doubted]
-
-
-def _close_proved(descriptor: CheckedDescriptor, fragments: FragmentReport) -> CheckedDescriptor:
-    """Clear the gap of a descriptor if running the threads verified everything that reads it, or what it copies."""
-    read = descriptor.readers and fragments.proved.issuperset(descriptor.readers)
-    return replace(descriptor, gap="") if read or (fragments.whole and descriptor.gap == COPIED) else descriptor
 
 
 @refuse_deep_recursion()
@@ -191,7 +179,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
     open_ += list_unread_descriptors(bench, source.builders, fragments.whole)
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
-    descriptors = tuple(_close_proved(descriptor, fragments) for descriptor in descriptors)
+    descriptors = tuple(one.close_proved(fragments.proved, fragments.whole) for one in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
     doubts = _drop_refuted(doubts, findings, descriptors)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanescope.cxx.source_text import INCLUDE, strip_comments
@@ -50,6 +50,13 @@ class CheckedDescriptor:
     spans: tuple[Span, ...]
     gap: str
     readers: tuple[tuple[str, str], ...] = ()
+
+    def close_proved(self, proved: frozenset[tuple[str, str]], whole: bool) -> CheckedDescriptor:
+        """Return the descriptor without its gap if a run verified everything that reads it, or what it copies. proved:
+        (instruction, operand) pairs; whole: whether D of all kernels is verified.
+        """
+        read = self.readers and proved.issuperset(self.readers)
+        return replace(self, gap="") if read or (whole and self.gap == COPIED) else self
 
 
 def list_checked_descriptors(text: str, bench: Workbench, guesses: Guesses) -> Iterator[CheckedDescriptor]:
