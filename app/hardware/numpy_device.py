@@ -21,6 +21,7 @@ from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.product.plan import DescribedSide, ProductPlan, ProductSide, RowsSide, WmmaSide
 from lanescope.ptx import fragment_words
+from lanescope.ptx.element_bytes import read_codes, write_codes
 from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
 from lanescope.ptx.product_values import (
     compute_product,
@@ -137,8 +138,7 @@ class NumpyDevice:
             return fragment_words.pack(op, read_elements(images, element_index, bits)), SOURCE
         stored = np.zeros((len(images), size), np.uint8)
         values = fragment_words.unpack(op, images)[0]
-        for byte in range(bits // 8):
-            stored[:, element_index * (bits // 8) + byte] = values >> np.uint64(8 * byte) & np.uint64(255)
+        write_codes(stored, element_index * (bits // 8), values, bits)
         return stored, SOURCE
 
     def cycles(self, access: BankAccess, offsets: Sequence[int | None]) -> tuple[float, str]:
@@ -181,12 +181,7 @@ def _read_shared(job: ProductJob, name: str, view: View, element: str) -> Array:
         if job.overlay is not None and job.overlay.size:
             overlay = np.ascontiguousarray(job.overlay[n % len(job.overlay)]).view(np.uint8)
             shared[:, job.overlay_at * 4 : job.overlay_at * 4 + overlay.size] = overlay
-        if view.bits == 1:
-            bit = np.arange(view.k) % 8
-            bits = shared[:, addresses].astype(np.uint64) >> bit.astype(np.uint64) & np.uint64(1)
-        else:
-            bits = read_elements(shared, addresses // (view.bits // 8), view.bits)
-        values[n] = fragment_words.decode_bits(bits, element)
+        values[n] = fragment_words.decode_bits(read_codes(shared, addresses, view.bits), element)
     return values
 
 

@@ -13,6 +13,7 @@ from lanescope.app.hardware import user_matrices
 from lanescope.errors import LayoutError
 from lanescope.ptx import fragment_words
 from lanescope.ptx.codec import get_bounds, list_scale_codes
+from lanescope.ptx.element_bytes import write_codes
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.metadata import Sparsity
 from lanescope.shared.swizzle import get_mode
@@ -169,7 +170,6 @@ def build_shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array
         size = max(bits // 8, 1)
         tile = Tile(8 * size, "K", get_mode("none"), rows, encoded.shape[1], base=base)
         addresses = tile.address(np.arange(rows)[:, None], np.arange(encoded.shape[1])[None, :])
-        for byte in range(size):
-            image[addresses + byte] = (encoded >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
+        write_codes(image, addresses, encoded, 8 * size)
         words[number] = tile.descriptor().word
     return image.view(np.uint32), words[0], words[1]

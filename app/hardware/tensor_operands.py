@@ -16,6 +16,7 @@ from lanescope.blackwell.tmem import TmemMma
 from lanescope.blackwell.umma import MmaOpcode
 from lanescope.descriptor import matrix as desc
 from lanescope.ptx import fragment_words
+from lanescope.ptx.element_bytes import write_codes
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.tmem import PLACES
 from lanescope.shared.swizzle import get_mode
@@ -47,12 +48,7 @@ def store_operand(idesc_word: IdescWord, form: str, side: str, matrix: Array, ba
     code = fragment_words.encode_values(matrix, idesc_word.types[side]).astype(np.uint64)
     image = np.zeros(tile.bytes, np.uint8)
     address = desc.reads(word, view) - base
-    if view.bits == 4:
-        for half in (0, 1):
-            np.bitwise_or.at(image, address[:, half::2], (code[:, half::2] << np.uint64(4 * half)).astype(np.uint8))
-    else:
-        for n in range(view.bits // 8):
-            image[address + n] = (code >> np.uint64(8 * n) & np.uint64(255)).astype(np.uint8)
+    write_codes(image, address, code, view.bits)
     return word.word, image
 
 

@@ -23,8 +23,8 @@ from lanescope.errors import LayoutError, join_errors
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, TiledSide
 from lanescope.product.planning import SIDES, make_plan
 from lanescope.ptx import fragment_words
+from lanescope.ptx.element_bytes import read_codes
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.product_values import read_elements
 
 
 @fact
@@ -218,12 +218,7 @@ def _build_descriptor(side: DescribedSide, step: int) -> StepDescriptor:
 def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
     """Return (byte address, value) of every element [mn, k] that a step's descriptor reads."""
     at = desc.reads(side.get_descriptor(step), side.view)
-    bits = side.element.bits
-    if bits == 1:
-        bits_read = image[at].astype(np.uint64) >> (np.arange(side.step) % 8).astype(np.uint64) & np.uint64(1)
-    else:
-        bits_read = read_elements(image[None], at // (bits // 8), bits)[0]
-    return at, fragment_words.decode_bits(bits_read, side.element.name)
+    return at, fragment_words.decode_bits(read_codes(image, at, side.element.bits), side.element.name)
 
 
 def _build_element(

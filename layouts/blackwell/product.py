@@ -22,6 +22,7 @@ from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.element_bytes import read_codes
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import PAIR
 
@@ -56,17 +57,6 @@ class TensorProduct:
         """The instruction with the sizes that determine its operands in tensor memory."""
         word = self.idesc
         return tmem.TmemMma(self.kind, self.form, word.sparse, word.m, word.n, word.k, scale_vec=self.scale_vec)
-
-
-def read_elements(shared: Array, address: Array, name: str, bits: int) -> Array:
-    """Return the numbers of a type at byte addresses [row, k]; two 4-bit elements per byte, low half first."""
-    image = shared.view(np.uint8)
-    size = max(bits // 8, 1)
-    code = sum(image[address + n].astype(np.uint64) << np.uint64(8 * n) for n in range(size))
-    if bits == 4:
-        half = (np.arange(address.shape[1]) % 2 * 4).astype(np.uint64)
-        code = code >> half & np.uint64(15)
-    return decode_bits(code, name)
 
 
 def gather_units(memory: Array, layout: TmemOperandLayout, address: int) -> Array:
@@ -145,7 +135,7 @@ class _SharedReader:
         if key not in self.known:
             view = umma.make_view(self.opcode, self.product.idesc, side)
             address = compute_addresses(word, view) - self.base
-            self.known[key] = read_elements(image, address, self.product.idesc.types[side], view.bits)
+            self.known[key] = decode_bits(read_codes(image, address, view.bits), self.product.idesc.types[side])
         return self.known[key]
 
 

@@ -18,6 +18,7 @@ from lanescope.descriptor.tile_search import hash_chunks
 from lanescope.ptx import codec
 from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import DType, get_dtype
+from lanescope.ptx.element_bytes import read_known_codes
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -225,17 +226,9 @@ class RecordedMemory:
 
     def gather_codes(self, address: Ints) -> tuple[tuple[Bits, ...], NDArray[np.bool_]]:
         """Return (codes of each pass, whether they were recorded) at byte addresses."""
-        size = self.known.element.bits // 8
-        at = address - self.base
-        inside = (at >= 0) & (at + size <= len(self.windows[0]))
-        safe = np.where(inside, at, 0)
-        gathered = []
-        for window in self.windows:
-            codes = np.zeros(address.shape, np.uint64)
-            for byte in range(size if len(window) >= size else 0):
-                codes |= window[safe + byte].astype(np.uint64) << np.uint64(8 * byte)
-            gathered.append(np.where(inside, codes, np.uint64(0)))
-        return tuple(gathered), inside
+        at, bits = address - self.base, self.known.element.bits
+        read = [read_known_codes(window, at, bits) for window in self.windows]
+        return tuple(codes for codes, _ in read), read[0][1]
 
     def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
         """Return the elements (mn, k) at byte addresses, or NONE or SEVERAL."""

@@ -22,6 +22,7 @@ from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import Addresses, Descriptor, View
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import Bits
+from lanescope.ptx.element_bytes import read_known_codes
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import MODES, Mode
 
@@ -278,7 +279,8 @@ def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, A
     except LayoutError:
         return None
     address = _compute_addresses(stored, tile.shape)
-    matched = int((_read_codes(image, address, bits) == tile.astype(np.int64)).sum())
+    codes, inside = read_known_codes(image.data, address - image.base, bits)
+    matched = int((inside & (codes == tile)).sum())
     if matched <= LEAST_SHARE * tile.size or (bits >= 8 and len(np.unique(address)) < tile.size):
         return None
     return TileFit(stored, matched, tile.size)
@@ -287,20 +289,6 @@ def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, A
 def _compute_addresses(stored: Storage, shape: tuple[int, ...]) -> Addresses:
     mn, k = np.arange(shape[0], dtype=np.int64)[:, None], np.arange(shape[1], dtype=np.int64)[None, :]
     return np.ascontiguousarray(np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), shape))
-
-
-def _read_codes(image: MemoryImage, address: Addresses, bits: int) -> NDArray[np.int64]:
-    """Return the codes at byte addresses [mn][k]; -1 outside the image."""
-    size = max(bits // 8, 1)
-    at = address - image.base
-    inside = (at >= 0) & (at + size <= len(image.data))
-    at = np.where(inside, at, 0)
-    codes = np.zeros(address.shape, np.int64)
-    for byte in range(size):
-        codes |= image.data[np.minimum(at + byte, len(image.data) - 1)].astype(np.int64) << 8 * byte
-    if bits < 8:
-        codes = codes >> np.arange(address.shape[1], dtype=np.int64) * bits % 8 & (1 << bits) - 1
-    return np.where(inside, codes, -1)
 
 
 def locate_elements(

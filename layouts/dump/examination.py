@@ -22,6 +22,7 @@ from lanescope.inputs import join_words, parse_choice
 from lanescope.ptx import codec
 from lanescope.ptx.codec import decode_as_read, make_comparison_keys
 from lanescope.ptx.dtypes import DType, get_dtype
+from lanescope.ptx.element_bytes import read_known_codes, write_codes
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import Storage
 
@@ -151,17 +152,7 @@ def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]
 
     Elements narrower than a byte are packed along k, lowest bits first.
     """
-    size = max(bits // 8, 1)
-    at = address - dump.base
-    inside = (at >= 0) & (at + size <= len(dump.data))
-    safe = np.where(inside, at, 0)
-    codes = np.zeros(address.shape, np.uint64)
-    for byte in range(size):
-        codes |= dump.data[np.minimum(safe + byte, len(dump.data) - 1)].astype(np.uint64) << np.uint64(8 * byte)
-    if bits < 8:
-        inner = np.arange(address.shape[1], dtype=np.uint64) * np.uint64(bits) % np.uint64(8)
-        codes = codes >> inner[None, :] & np.uint64((1 << bits) - 1)
-    return np.where(inside, codes, np.uint64(0)), inside
+    return read_known_codes(dump.data, address - dump.base, bits)
 
 
 def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, size: int = 0) -> Dump:
@@ -171,14 +162,8 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
     """
     mn, k = np.arange(codes.shape[0], dtype=np.int64)[:, None], np.arange(codes.shape[1], dtype=np.int64)[None, :]
     at = np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), codes.shape) - base
-    per = max(bits // 8, 1)
-    data = np.zeros(size or int(at.max()) + per, np.uint8)
-    if bits < 8:
-        inner = np.arange(codes.shape[1], dtype=np.uint64) * np.uint64(bits) % np.uint64(8)
-        np.bitwise_or.at(data, at, (codes << inner[None, :]).astype(np.uint8))
-    else:
-        for byte in range(per):
-            data[at + byte] = (codes >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
+    data = np.zeros(size or int(at.max()) + max(bits // 8, 1), np.uint8)
+    write_codes(data, at, codes, bits)
     return Dump(data, base)
 
 

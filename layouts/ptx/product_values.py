@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.ptx.codec import decode_bits
+from lanescope.ptx.element_bytes import read_codes
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.metadata import ScaleOperandMap
 
@@ -78,11 +79,7 @@ def read_elements(image: Array, index: Array, bits: int) -> Array:
         return image[:, index // per].astype(np.uint64) >> (index % per * bits).astype(np.uint64) & np.uint64(
             (1 << bits) - 1
         )
-    size = bits // 8
-    elements = np.zeros((len(image), *index.shape), np.uint64)
-    for byte in range(size):
-        elements |= image[:, index * size + byte].astype(np.uint64) << np.uint64(8 * byte)
-    return elements
+    return read_codes(image, index * (bits // 8), bits)
 
 
 def list_row_lanes(instruction: Instruction) -> NDArray[np.int64]:
