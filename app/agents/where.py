@@ -169,7 +169,7 @@ def _find_in_memory(place: Place, stored: Storage, size: tuple[int, int], elemen
         cells = [check_inside(place.coords, *size, what)]
     else:
         (byte,) = place.require(IN_MEMORY, "byte")
-        first = np.asarray(stored.address(np.arange(size[0])[:, None], np.arange(size[1])[None, :]))
+        first = stored.compute_addresses(*size)
         cells = [(mn, k) for mn, k in np.argwhere((first <= byte) & (byte < first + element)).tolist()]
     for mn, k in cells:
         at = int(stored.address(mn, k))

@@ -169,7 +169,6 @@ def build_shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array
             encoded = np.bitwise_or.reduce(encoded.reshape(rows, k // 8, 8) << np.arange(8, dtype=np.uint64), axis=2)
         size = max(bits // 8, 1)
         tile = Tile(8 * size, "K", get_mode("none"), rows, encoded.shape[1], base=base)
-        addresses = tile.address(np.arange(rows)[:, None], np.arange(encoded.shape[1])[None, :])
-        write_codes(image, addresses, encoded, 8 * size)
+        write_codes(image, base + tile.compute_offsets(), encoded, 8 * size)
         words[number] = tile.descriptor().word
     return image.view(np.uint32), words[0], words[1]

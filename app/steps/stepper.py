@@ -250,9 +250,7 @@ def _find_end(where: Storage, operand: Operand) -> int:
     """Return the byte after the last one of all K steps of an operand."""
     k = stored.get_k_extent(operand) * stored.count_k_steps(where, operand, "")
     lines = operand.col_count if operand.name == "b" else operand.row_count
-    return int(np.max(where.address(np.arange(lines)[:, None], np.arange(k)[None, :]))) + max(
-        1, operand.container_bits // 8
-    )
+    return int(where.compute_addresses(lines, k).max()) + max(1, operand.container_bits // 8)
 
 
 def _make_inputs(i: Instruction, question: StepperQuestion, count: int) -> list[ProductInputs]:

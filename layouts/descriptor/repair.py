@@ -17,9 +17,7 @@ from lanescope.shared.swizzle import Mode
 
 def compute_expected_reads(stored: Storage, view: View, mn: int, k: int) -> Addresses:
     """Return the byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
-    rows = mn + np.arange(view.rows, dtype=np.int64)[:, None]
-    cols = k + np.arange(view.k, dtype=np.int64)[None, :]
-    return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (view.rows, view.k))
+    return stored.compute_addresses(view.rows, view.k, mn, k)
 
 
 def find_repairs(expected: Addresses, view: View, descriptor: Descriptor, by_address: bool = False) -> list[Descriptor]:

@@ -90,7 +90,7 @@ def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) ->
             fit = _fit_storage(image, tile, bits, spec, major)
             if fit is not None:
                 fits.setdefault(
-                    _compute_addresses(fit.stored, tile.shape).tobytes(), replace(fit, determined=determined)
+                    fit.stored.compute_addresses(*tile.shape).tobytes(), replace(fit, determined=determined)
                 )
         if fits:
             most = max(fit.matched for fit in fits.values())
@@ -278,17 +278,12 @@ def _fit_storage(image: MemoryImage, tile: Bits, bits: int, spec: Mapping[str, A
         stored = storage(spec, bits, major)
     except LayoutError:
         return None
-    address = _compute_addresses(stored, tile.shape)
+    address = stored.compute_addresses(*tile.shape)
     codes, inside = read_known_codes(image.data, address - image.base, bits)
     matched = int((inside & (codes == tile)).sum())
     if matched <= LEAST_SHARE * tile.size or (bits >= 8 and len(np.unique(address)) < tile.size):
         return None
     return TileFit(stored, matched, tile.size)
-
-
-def _compute_addresses(stored: Storage, shape: tuple[int, ...]) -> Addresses:
-    mn, k = np.arange(shape[0], dtype=np.int64)[:, None], np.arange(shape[1], dtype=np.int64)[None, :]
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), shape))
 
 
 def locate_elements(
@@ -302,7 +297,7 @@ def locate_elements(
     mn, k = origin
     part = np.s_[mn : mn + view.rows, k : k + view.k]
     if len(fits) == 1 and fits[0].is_complete and fits[0].determined:
-        return ElementPlaces(_compute_addresses(fits[0].stored, tile.shape)[part], "layout")
+        return ElementPlaces(fits[0].stored.compute_addresses(*tile.shape)[part], "layout")
     expected = tile[part]
     if bits < 8:
         return ElementPlaces(np.full(expected.shape, SEVERAL, np.int64), "value")

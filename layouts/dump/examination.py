@@ -160,8 +160,7 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
 
     size: in bytes, 0 for as many as the tile needs. The inverse of `gather`.
     """
-    mn, k = np.arange(codes.shape[0], dtype=np.int64)[:, None], np.arange(codes.shape[1], dtype=np.int64)[None, :]
-    at = np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), codes.shape) - base
+    at = stored.compute_addresses(*codes.shape) - base
     data = np.zeros(size or int(at.max()) + max(bits // 8, 1), np.uint8)
     write_codes(data, at, codes, bits)
     return Dump(data, base)

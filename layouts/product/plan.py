@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.errors import LayoutError
@@ -166,8 +164,7 @@ class PlacedSide(DescribedSide):
 
     @cached_property
     def end(self) -> int:
-        at = self.where.address(np.arange(self.mn)[:, None], np.arange(self.k)[None, :])
-        return int(np.max(at)) + self.unit_bytes
+        return int(self.where.compute_addresses(self.mn, self.k).max()) + self.unit_bytes
 
     def address(self, mn: Any, k: Any) -> Any:
         return self.where.address(mn, k)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from lanescope.cute.text import parse_layout
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
@@ -65,7 +63,7 @@ def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> 
                 f"Give {name} = {needs * bits // unit} or more.",
                 field,
             )
-    last = int(np.max(stored.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
+    last = int(stored.compute_addresses(mn, k).max())
     if last >= WINDOW_BYTES:
         raise LayoutError(
             "reads_outside",

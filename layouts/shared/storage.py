@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.descriptor.format import DescriptorFormat
@@ -67,6 +70,11 @@ class Storage:
     placed: BitPlacement | None = None
     spec: Mapping[str, Any] = field(default_factory=dict)  # the fields of the request, as `storage` takes them
     form: DescriptorFormat = WGMMA
+
+    def compute_addresses(self, rows: int, cols: int, mn: int = 0, k: int = 0) -> NDArray[np.int64]:
+        """Return the byte address of every element of the slice that begins at (mn, k): int64 [rows, cols]."""
+        lines, columns = np.arange(mn, mn + rows)[:, None], np.arange(k, k + cols)[None, :]
+        return np.broadcast_to(np.asarray(self.address(lines, columns), np.int64), (rows, cols))
 
     @property
     def base(self) -> int:
