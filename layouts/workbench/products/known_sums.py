@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
@@ -114,7 +115,7 @@ class _Lines:
 ReadLines = dict[tuple[int, bool], list[_Lines]]  # of an operand, by the lines of its matrix and whether k is innermost
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class KnownProduct:
     """A product: where the elements of A and B of a warp or warpgroup come from, its place, the calls and the turns of
     the loops around it.

@@ -6,11 +6,11 @@ Which lane and register hold an element is in the PTX ISA 9.1, 9.7.14.5 (mma) an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.cxx.value_class import value_class
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.threads.memory.records import ProductResult, ResultStore, Span
 from lanescope.reader.threads.memory.results import find_instruction
@@ -22,7 +22,7 @@ from lanescope.reader.threads.runner import KernelRunner
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class StoredElements:
     """Elements of D of one product that are stored at once: the product's record, the threads that store them, and the
     thread and the byte that each has among D's registers. first: the first byte of each in what a thread stores.

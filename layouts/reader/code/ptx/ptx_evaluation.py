@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanescope.cxx.integers import BOOL
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.header_names import BUILT_IN
 from lanescope.reader.code.ptx import inline_ptx as ptx
@@ -39,7 +40,7 @@ _NO_STORE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class AsmOperand:
     """An operand of an asm statement. value: its value before the statement, None if unknown."""
 

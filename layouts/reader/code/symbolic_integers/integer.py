@@ -49,7 +49,7 @@ class SymbolBits:
         return not self.exact and self.width < FIELD_BITS
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class TextMark:
     """The text that set bit `bit`: the span of the expression, and of the literals in it."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
 from lanescope.reader.threads.barriers.clusters import EVERYONE, RANK_BIT
 
@@ -18,7 +19,7 @@ MEETINGS = ("warp", "wgmma")  # events for which the threads of a warp, or of a 
 _CODES = 4096  # values of a step, from -1 on
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class AgentStep:
     """One operation of an agent. event: its number in the trace; place, value: those of the agent."""
 

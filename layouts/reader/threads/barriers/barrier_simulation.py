@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, THREAD_BARRIERS, USES, Agent, AgentStep
 from lanescope.reader.threads.barriers.clusters import EVERYONE, get_rank
 
@@ -46,7 +47,7 @@ class PhaseBarrier:
             self.pending += self.count
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class StepTaken:
     """A step of an agent. passes: whether it goes on, after what arrived before; turn: the phase of the barrier."""
 

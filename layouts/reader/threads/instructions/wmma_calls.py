@@ -210,15 +210,15 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
     if a is None or b is None or c is None or run.is_full or a.shape.opcode != b.shape.opcode:
         d.write_values(run, None)
         return
-    of_a, of_b, of_c = (_split(one) for one in (a, b, c))
+    of_a, of_b = ([_use_registers(part) for part in _split(one)] for one in (a, b))
     results: list[DataBytes] = []
-    for part, added in enumerate(of_c):
+    for part, added in enumerate(_split(c)):
         row, column = divmod(part, len(of_b))
         use = MmaUse(
             a.shape.opcode,
             node.span,
-            _use_registers(of_a[row]),
-            _use_registers(of_b[column]),
+            of_a[row],
+            of_b[column],
             tuple(run.calls),
             run.mask.copy(),
             tuple(run.turns),

@@ -33,7 +33,7 @@ class MatrixLoad:
     read: int = 0  # its number among the reads of a run that follows the order
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class RegisterUse:
     """A register of an mma: the origin of its bytes, and the ldmatrix and register number that filled it.
 
@@ -48,7 +48,7 @@ class RegisterUse:
     stored: Span = (0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class MmaUse:
     """One mma: its opcode and the registers of A and B; active: its threads; adds_unset: whether nothing has written a
     register of C; adds_partly: whether it has written only some bytes of one.
@@ -82,7 +82,7 @@ class MmaUse:
         return first is not None and second is not None and first[0] is second[0] and first[1] == second[1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class ProductResult:
     """D of one mma or wgmma, whose bytes have the record -1 - its number; use: the mma, None for a wgmma.
 
