@@ -149,6 +149,31 @@ def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line
     assert at.startswith(line)
 
 
+FIRST, SECOND = (
+    f"      *(half2*)&C[{row} * N + c] = __floats2half2_rn(alpha * acc[i][j][{n}], alpha * acc[i][j][{n + 1}]);\n"
+    for row, n in (("(size_t)r", 0), ("(size_t)(r + 8)", 2))
+)
+EDGED = plant(
+    (SECOND, ""),
+    (
+        FIRST,
+        """      for (int h = 0; h < 2; ++h) {
+        half* to = C + (size_t)(r + h * 8) * N + c;
+        if (c + 1 < N) *(half2*)to = __floats2half2_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
+        else if (c < N) to[0] = __float2half(acc[i][j][h * 2]);
+      }
+""",
+    ),
+    text=MMA,
+)
+
+
+def test_a_wrong_row_is_found_beside_a_store_at_an_edge() -> None:
+    assert not check_text(EDGED).findings
+    ((code, _),) = list_findings(plant(("r + h * 8", "r + h * 4"), text=EDGED))
+    assert code == "result_misplaced"
+
+
 PLACE = "(wm + i / 4 * 16 + lane / 4 + e / 2 * 8) * BN + wn + i % 4 * 8 + lane % 4 * 2 + e % 2"
 STAGED = (
     MMA[: MMA.index("  for (int i = 0; i < 2; ++i)\n    for (int j = 0; j < 4; ++j) {\n      const int r")]

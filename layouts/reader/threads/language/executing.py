@@ -96,10 +96,13 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
         return mask  # a bound that the inner tiles do not meet
     run.assumed += 1
     outer, run.masked = run.masked, run.masked or run.differs_in_threads(statement.condition)
+    before = len(run.outputs)
     mask = run.run(statement.yes, scope, mask)
     run.masked = outer
     if statement.no is not None:
+        stored = len(run.outputs)
         _run_otherwise(run, statement.no, scope, mask)
+        del run.outputs[stored if stored > before else len(run.outputs) :]  # of the same elements, at an edge of D
     run.assumed -= 1
     return mask
 
