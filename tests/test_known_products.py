@@ -8,6 +8,7 @@ from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.guilty_kernels import RIGHT as MAPPED
+from tests.test_check_results import WMMA
 from tests.test_thread_descriptors import RIGHT as DESCRIBED, TENSOR
 from tests.thread_tile_kernels import PADDED
 from tests.transfer_kernels import plant
@@ -150,6 +151,26 @@ def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...
 def test_what_is_not_the_product_is_open_where_it_is_seen(change: tuple[str, str], why: str, place: str) -> None:
     ((message, at),) = list_points(change)
     assert why in message and at.startswith(place)
+
+
+CONVERTED = plant(  # A is converted to half from elements of another width
+    ("i < TM * TK / 8;", "i < TM * TK;"),
+    (
+        "*(uint4*)&sa[i / 4 * LDA + i % 4 * 8] = *(const uint4*)&A[(size_t)(m0 + i / 4) * K + t * TK + i % 4 * 8];",
+        "sa[i / TK * LDA + i % TK] = __float2half(A[(size_t)(m0 + i / TK) * K + t * TK + i % TK]);",
+    ),
+    text=WMMA.partition("void run")[0],
+)
+
+
+@for_each("element", ["int8_t", "float"])
+def test_a_matrix_may_have_elements_of_another_width_in_memory(element: str) -> None:
+    text = plant(("const half* A", f"const {element}* A"), text=CONVERTED)
+    assert list_points(text=text) == []
+    ((message, _),) = list_points(("(m0 + i / TK) * K", "(m0 + i / TK) * N"), text=text)
+    assert "other elements than rows of A" in message
+    ((message, _),) = list_points(("t * TK + i % TK]", "t * TK + (i ^ 1) % TK]"), text=text)
+    assert "different k" in message
 
 
 def test_tall_tiles_of_an_unknown_grid_are_inside_the_matrices() -> None:

@@ -346,7 +346,7 @@ def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: 
         return _read_filled(order, operand, first)
     if origin.names != ("",) or not origin.array or origin.empty:
         return None
-    bits = origin.unpacked or bits  # of an element in memory
+    bits = bits if bits < 8 and not origin.unpacked else origin.element_bits or bits  # in memory
     place, rest = np.divmod(origin.places[0], max(bits // 8, 1))
     sizes = order.sizes[n], order.known.k if origin.unpacked else order.known.k * min(bits, 8) // 8
     if rest.any():
