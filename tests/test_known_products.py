@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from lanescope.deadline import OverdueError
+from lanescope.workbench.products import known_products
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -185,6 +189,16 @@ def test_blocks_that_compute_tiles_of_others_again_are_open() -> None:
         *alone, (" + blockIdx.z * M * N", ""), ("blockIdx.x * 8", "(blockIdx.z * gridDim.y + blockIdx.x) * 8")
     )
     assert "each once" in message
+
+
+def test_a_search_for_the_cause_that_takes_too_long_leaves_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_error(*_: object) -> None:
+        raise OverdueError
+
+    monkeypatch.setattr(known_products._KnownRun, "_find_edit", raise_error)
+    change, why, place = OPEN["half of K"]
+    ((message, at),) = list_points(change)
+    assert why in message and at.startswith(place)
 
 
 def test_a_pointer_called_k_is_no_size() -> None:

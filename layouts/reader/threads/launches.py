@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
+from lanescope.cxx.integers import INT
 from lanescope.cxx.source_text import expand_macro, is_kernel_head, list_macros, split_list, strip_comments
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -28,7 +29,7 @@ _BY_ADDRESS = re.compile(r"cudaLaunch(?:Cooperative)?Kernel\s*\(")
 _LEAST_ARGUMENTS = 4  # kernel, grid, block and the kernel's arguments
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
-_AXES, _ONE = "xyz", parse_expression("1")
+_AXES, _ONE = "xyz", tree.NumberLiteral(1, INT)
 _OTHER_DIMENSION = re.compile(r"\bthreadIdx\s*\.\s*[yz]\b")
 
 

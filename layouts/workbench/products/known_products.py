@@ -144,8 +144,16 @@ class _KnownJudge(KnownRun):
         open_part = explain_sizes(verdicts[-1].open, self.sizes)
         if not explain:
             return open_part, None
-        found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0]) or self._find_edit(verdicts[0])
-        return open_part, found or self._find_mistake(verdicts)
+        return open_part, self._find_cause(verdicts)
+
+    def _find_cause(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
+        """Return what is certainly wrong; None if it is not found in time."""
+        first = verdicts[0]
+        try:
+            found = self._find_guard(first) or self._find_bound(first) or self._find_edit(first)
+            return found or self._find_mistake(verdicts)
+        except OverdueError:
+            return None
 
     def _judge_again(self, verdict: ProductVerdict) -> tuple[OpenPart, CheckFinding | None] | None:
         """Return why D is not A·B with other sizes, and the bound that is wrong; None if D is right, or if there is no

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -144,7 +144,7 @@ class KnownRun:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""
         fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
         for block in dict.fromkeys(blocks):
-            setup = TileSetup(block, _list_no_places, {name: sizes}, {(name, ()): grid})
+            setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid})
             size = self.known.k, 1
             branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
             if len(branches) != 1:
@@ -164,7 +164,3 @@ class KnownRun:
                     return ProductVerdict(found, runners=runners)
                 fragments.setdefault(n, []).extend(found)
         return ProductVerdict(None, fragments=fragments, runners=runners)
-
-
-def _list_no_places(_kernel: str, _names: Collection[str], _base: int) -> None:
-    return None
