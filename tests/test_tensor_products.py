@@ -9,7 +9,7 @@ import pytest
 from lanescope.workbench.products.result_origins import OriginReport
 from lanescope.workbench.source.gaps import COPIED
 from tests.cases import for_each
-from tests.checked import check_whole, locate_findings, run_blocks
+from tests.checked import check_text, check_whole, locate_findings, run_blocks
 from tests.tensor_kernels import BY_TMA, PACKED
 from tests.transfer_kernels import plant
 
@@ -405,6 +405,13 @@ def test_a_number_for_k_needs_a_grid_of_the_other_sizes() -> None:
     host = HOSTS[2]
     text = plant((_RUN, host), ("dim3(N / BN, M / 128)", "132"), text=BY_TMA)
     assert run_blocks(text).open
+
+
+def test_an_absolute_lbo_is_why_a_descriptor_is_not_verified() -> None:
+    """Bit 52 of tcgen05's descriptors: PTX does not say which bytes are read then."""
+    report = check_text(plant(("1ull << 46", "1ull << 46 | 1ull << 52"), text=BY_TMA))
+    assert [one.gap for one in report.checked] == ["with an absolute address as LBO"] * 2
+    assert ["bit 52 makes LBO an absolute address" in one.message for one in report.open].count(True) == 2
 
 
 OPEN = [  # what stands there, what is planted, the reason

@@ -20,6 +20,7 @@ from lanescope.workbench.source.tally import list_first_wrong_steps
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
 NO_UMMA = "read by no known tcgen05.mma"
 COPIED = "read by tcgen05.cp"
+ABSOLUTE_LBO = "with an absolute address as LBO"
 UNSURE = "wrong if the storage is as assumed"
 _UNSPECIFIC = (NO_UMMA, NO_READER, UNSAID)  # these do not name what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::(?!Layout_)|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
@@ -161,6 +162,8 @@ def _find_piece_gap(piece: TextPiece, multiplier: str) -> str:
         return f"built by {match[1]}, whose code is not in the text"
     if piece.facts.get("copied"):
         return COPIED
+    if piece.facts.get("absolute_lbo"):
+        return ABSOLUTE_LBO
     return NO_UMMA if TCGEN05 in (multiplier, piece.facts.get("format")) else NO_READER
 
 

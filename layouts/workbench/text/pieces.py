@@ -11,6 +11,7 @@ from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.inputs import join_words
+from lanescope.ptx.table.descriptors import LBO_MODE
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.workbench.results import Span, TextPiece
@@ -88,6 +89,7 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
         "format": first.format,
         "name": first.name,
         "copied": any(builder.copied for builder in same),
+        "absolute_lbo": first.format.startswith("tcgen05") and bool(LBO_MODE.get(first.known)),
         "word": None if first.word is None else format_word(first.word),
         "open": {name: first.free.get(key, "") for key, name in _OPEN_FIELDS.items() if key in first.free},
     }
@@ -113,6 +115,8 @@ def describe_unread(piece: TextPiece) -> tuple[str, Span, tuple[str, ...]]:
     open_: Mapping[str, str] = piece.facts.get("open") or {}
     copied = piece.facts.get("copied")
     nobody = "tcgen05.cp reads it" if copied else "no instruction of the file is known to read it"
+    if piece.facts.get("absolute_lbo"):
+        nobody = f"bit {LBO_MODE.low} makes LBO an absolute address, and which bytes are read then is not documented"
     if not open_:
         return f"{piece.title}: {nobody}; its fields alone were checked.", piece.spans[0], ()
     found = (name for term in open_.values() for name in list_names(term, functions=False))
