@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from lanescope.reader.code.descriptors.builders import find_evaluation_builders
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.products.result_origins import OriginReport
 from lanescope.workbench.source.gaps import COPIED
 from tests.cases import for_each
@@ -412,6 +414,18 @@ def test_an_absolute_lbo_is_why_a_descriptor_is_not_verified() -> None:
     report = check_text(plant(("1ull << 46", "1ull << 46 | 1ull << 52"), text=BY_TMA))
     assert [one.gap for one in report.checked] == ["with an absolute address as LBO"] * 2
     assert ["bit 52 makes LBO an absolute address" in one.message for one in report.open].count(True) == 2
+
+
+@for_each(
+    ("strides", "doubts"),
+    [("8ull << 32", 0), ("1ull << 16 | 8ull << 32", 0), ("1ull << 16 | 4ull << 32", 1), ("8ull << 16 | 4ull << 32", 1)],
+)
+def test_a_copy_of_16_bytes_a_row_reads_no_lbo(strides: str, doubts: int) -> None:
+    code = evaluate_text(plant(("| 8ull << 32 | 1ull << 46;", f"| {strides} | 1ull << 46;"), text=PACKED))
+    assert code is not None
+    copied = [one for one in find_evaluation_builders(code) if one.copied]
+    assert copied
+    assert {len(one.doubts) for one in copied} == {doubts}
 
 
 OPEN = [  # what stands there, what is planted, the reason

@@ -18,7 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_variant_of_word, fit_format
 from lanescope.reader.code.descriptors.builder_starts import find_field_start, find_start, format_free_amount
-from lanescope.reader.code.descriptors.doubts import find_doubts
+from lanescope.reader.code.descriptors.doubts import CORE, find_doubts
 from lanescope.reader.code.descriptors.start_shift import find_wrong_shift
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
@@ -107,11 +107,19 @@ def find_evaluation_builders(evaluation: Evaluation, target: str = "") -> tuple[
 
 def build_descriptors(evaluation: Evaluation, target: str = "") -> Iterator[DescriptorBuilder]:
     """Yield every descriptor of an evaluated text, once for each time it is built."""
-    copies = (run for run in evaluation.asm_runs if "tcgen05.cp." in run.text)
-    copied = {value for run in copies for _, value, _ in run.inputs if value is not None}
+    copied: dict[SymbolicInt, bool] = {}  # whether rows have a single core matrix
+    for run in (run for run in evaluation.asm_runs if "tcgen05.cp." in run.text):
+        copied.update((value, "x128b" in run.text) for _, value, _ in run.inputs if value is not None)
     for group in group_values(evaluation):
         built = _make_builder(group, evaluation.warnings, evaluation.text, target)
-        yield replace(built, copied=True) if any(one.value in copied for one in group) else built
+        single = [copied[one.value] for one in group if one.value in copied]
+        yield replace(built, copied=True, doubts=_drop_unread_lbo(built, all(single))) if single else built
+
+
+def _drop_unread_lbo(built: DescriptorBuilder, single: bool) -> tuple[Pitfall, ...]:
+    """Return the doubts about a descriptor that a copy takes: rows of a single core matrix read no LBO."""
+    unread = single and (not built.sbo_bytes or built.sbo_bytes >= CORE)
+    return tuple(doubt for doubt in built.doubts if not (unread and doubt.code == "core_matrices_overlap"))
 
 
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
