@@ -392,6 +392,7 @@ HOSTS = [
     "void* A, void* B, float* C, int M, int N) {\n  constexpr int K = 1536;\n",
     "at::Tensor A, at::Tensor B, float* C) {\n  const int M = A.size(0), N = B.size(0), K = A.size(1);\n",
     "at::Tensor A, at::Tensor B, float* C) {\n  const int M = A.sizes()[0], N = B.sizes()[0], K = 2304;\n",
+    "TensorView A, TensorView B, float* C) {\n  const int M = A.shape()[0], N = B->shape[0], K = A.dim(-1);\n",
 ]
 
 
