@@ -128,7 +128,7 @@ def _call_undeclared(run: KernelRunner, name: tree.Name, node: tree.Call, scope:
 
 def _find_home(run: KernelRunner, path: tree.Path, found: FunctionSet, scope: Scope) -> Scope:
     """Return the scope that a function runs in; a member called by another member shares its object."""
-    name, owner = path[-1][0], resolve_path(run, path[:-1], scope)
+    name, owner = path[-1][0], resolve_path(run, path[:-1], scope) if len(path) > 1 else None
     if isinstance(owner, SizedType) and owner.scope is not None and _is_same(owner.scope.names.get(name), found):
         return owner.scope  # type: ignore[no-any-return]
     inner: Scope = scope

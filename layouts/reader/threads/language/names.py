@@ -213,7 +213,7 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
 
 def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> SizedType | None:
     """Return a type without its pointers and dimensions: of the text, built in, or of a library; None if unknown."""
-    found: Any = resolve_path(run, type_.path, scope) if type_.name not in _KEYWORDS else None
+    found: Any = None if _is_builtin(run, type_, scope) else resolve_path(run, type_.path, scope)
     if isinstance(type_.body, tree.StructDefinition) and not isinstance(found, SizedType):
         found = _lay_out_struct(run, StructSet(type_.body.name, (type_.body,)), type_.body, (), scope)
     kind = (
@@ -221,6 +221,15 @@ def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) ->
     )
     kind = kind or _find_library_type(type_)
     return kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
+
+
+def _is_builtin(run: KernelRunner, type_: tree.Type, scope: Scope) -> bool:
+    """Return whether a type is a keyword, or the name of a built-in type that nothing else declares."""
+    name = type_.name
+    if name in _KEYWORDS:
+        return True
+    plain = len(type_.path) == 1 and find_builtin(name) is not None and not names_cute(run.text)
+    return plain and scope.find_owner(name) is None
 
 
 def _find_library_type(type_: tree.Type) -> SizedType | None:

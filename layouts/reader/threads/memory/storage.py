@@ -71,8 +71,8 @@ class DataBytes:
     def resize_element(self, size: int) -> DataBytes:
         """Return one element converted to another size: its bytes from the first one; the rest is its last byte."""
         first = self.byte[:, :1] + np.minimum(np.arange(size), self.size - 1)
-        wide = np.ones((1, size), np.int64)
-        return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
+        record, thread = (np.repeat(part[:, :1], size, axis=1) for part in (self.record, self.thread))
+        return DataBytes(record, thread, first)
 
 
 @lru_cache(maxsize=64)
