@@ -317,3 +317,27 @@ def test_the_last_turns_load_no_slice_beyond_k(
     assert [
         (one.code, text[slice(*one.span)][: len(place)]) for one, (_, place) in zip(wrong, found, strict=True)
     ] == found
+
+
+@for_each(
+    ("place", "found"),
+    [
+        ("c[r * N + n]", False),
+        ("c[r + N + n]", True),
+        ("c[r * 4 + n]", True),
+        ("c[r * N + n % 4]", True),
+        ("c[r * N * 2 + n]", False),  # the left half of a wider matrix
+        ("c[r * 4096 + n]", False),
+        ("c[(n / 64 * M + r) * 64 + n % 64]", False),  # in panels of 64 columns
+    ],
+    sample=3,
+)
+def test_no_element_is_stored_over_another(place: str, found: bool) -> None:
+    text = plant(("c[r * N + n]", place), text=KERNEL)
+    assert list_wrong(text) == [("result_misplaced", place)] * found
+    assert not list_wrong(plant((f"{place} = sa[r] * sb[n] * d[i]", f"atomicAdd(&{place}, float(d[i]))"), text=text))
+
+
+def test_a_pitch_that_the_launch_gives_may_be_long() -> None:
+    pitch = plant(("int K)", "int K, int pitch)"), ("c[r * N + n]", "c[r * pitch + n]"), text=KERNEL)
+    assert not check_whole(pitch + plant(("sb, M, N, K);", "sb, M, N, K, padded);"), text=LAUNCH)).findings

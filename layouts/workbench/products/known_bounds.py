@@ -13,7 +13,7 @@ from lanescope.cxx.source_text import split_arguments
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.memory.comparisons import DIFFERENT, Compared
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.products.known_sums import KnownMatrices
+from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function

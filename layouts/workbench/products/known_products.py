@@ -44,6 +44,7 @@ from lanescope.workbench.products.known_sums import (
     UNCOVERED,
     KnownFragment,
     OpenPart,
+    find_collision,
     find_part_of_k,
 )
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
@@ -52,6 +53,7 @@ from lanescope.workbench.products.size_names import (
     NamedSizes,
     explain_sizes,
     has_blocks,
+    has_other_numbers,
     list_named_sizes,
     list_own_sizes,
     list_sizes,
@@ -235,10 +237,20 @@ class _KnownJudge(KnownRun):
             doubt |= may_be_completed(self.text, self.function, self.recorded) or any(map(adds_result, verdict.runners))
             for fragments in verdict.fragments.values() if not doubt else ():
                 found = find_unfilled(self.text, verdict.runners[0], fragments, len(self.sizes) == 3)
-                found = found or self._find_part(verdict, fragments)
+                found = found or self._find_part(verdict, fragments) or self._find_collision(fragments)
                 if found is not None:
                     return found
         return None
+
+    def _find_collision(self, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
+        """Return the finding of elements of D that are stored over others, if the launch gives no other numbers."""
+        if has_other_numbers(self.text, self.function, self.recorded, self.known):
+            return None
+        found = find_collision(fragments, self.known)
+        if found is None:
+            return None
+        message = f"Different elements of D are stored at the same place: those of {found[1]}."
+        return CheckFinding("result_misplaced", message, found[0])
 
     def _find_outside_load(self, verdict: ProductVerdict) -> CheckFinding | None:
         """Return the finding of a load beyond a matrix, if a long K has it, too: K may fill the stages of a ring."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -14,8 +13,8 @@ from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
+from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.product_origins import Block
-from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import are_whole, leaves_gaps
 from lanescope.workbench.results import Span
 
@@ -39,66 +38,8 @@ class OpenPart:
     sized: bool = False
 
 
-_MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 _NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
 UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once", whole=True)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownMatrices:
-    """M, N and K of a run: tiles of 64 to 256 divide M and N, slices of 16 to 128 K. others: the value of integers that
-    are not a size of a matrix, such as the number of batches; names: m, n or k by other names of theirs.
-    """
-
-    m: int = 1792
-    n: int = 2816
-    k: int = 384
-    others: int = 2
-    names: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-    def find(self, name: str) -> int | None:
-        """Return the size with a name; None if it is not one of M, N and K."""
-        return {"m": self.m, "n": self.n, "k": self.k}.get(self.names.get(name) or shorten_name(name))
-
-
-class ParameterSizes(dict[str, int]):
-    """The integers of a kernel's parameters: those of a launch, else M, N and K by their names."""
-
-    def __init__(self, given: Mapping[str, int], known: KnownMatrices) -> None:
-        super().__init__(given)
-        self.known = known
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self.known.find(str(name)) is not None
-
-    def __missing__(self, name: str) -> int:
-        return self.known.find(name) or 0
-
-    @property
-    def are_named(self) -> bool:
-        """Return whether all parameters that are called M, N and K are these."""
-        return all(self.known.find(name) in (None, value) for name, value in self.items())
-
-
-def list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict[str, int]]:
-    """Yield what leading dimensions and strides of a batch may be, by the matrices in their names: lda, stride_b."""
-    m, n, k = known.m, known.n, known.k
-    of_batch = {"a": m * k, "b": n * k, "c": m * n, "d": m * n}
-    for lines in product((k, m), (k, n), (n, m)):
-        chosen = {}
-        for name in names:
-            matrix = _MATRIX.search(name)
-            if matrix is None:
-                return
-            letter = (matrix["first"] or matrix["last"]).lower()
-            leads = matrix["kind"].lower().startswith("ld")
-            if not letter and not leads:
-                return
-            chosen[name] = lines["abc".find(letter)] if leads else of_batch[letter]
-        if chosen:
-            yield chosen
-        if not any(name.rpartition(".")[2].lower().startswith("ld") for name in names):
-            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +79,8 @@ class KnownProduct:
 class KnownFragment:
     """The elements of D of one warp or warpgroup in one instruction: the products that add to it, the last one first,
     with the bits of an element; row, column and place in the array of each element that is stored; adds: whether stores
-    add; factors: what elements are combined with; stored: a store of elements.
+    add; factors: what elements are combined with; stored: a store of elements; array: the
+    one that they are stored to, "" if there are several.
     """
 
     block: Block
@@ -152,6 +94,7 @@ class KnownFragment:
     factors: tuple[Points, ...]
     read: tuple[ReadLines, ReadLines]  # of A and B, which fragments share
     stored: Span
+    array: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +119,27 @@ class _Order:
 def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> OpenPart | None:
     """Return why fragments are not known to be those of D = A·B, None if they are."""
     return max((_judge_order(order, fragments, grid) for order in _list_orders(known)), key=lambda one: one[0])[1]
+
+
+def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> tuple[Span, str] | None:
+    """Return (a store, what it overwrites) if sums of other rows or columns are stored at the same place of one array.
+
+    Each sum is right, so that only where it is stored is wrong.
+    """
+    if len({one.array for one in fragments}) != 1 or any(not one.array or one.adds for one in fragments):
+        return None
+    first = [one for one in fragments if not one.block[2]]
+    order = max(_list_orders(known), key=lambda one: _judge_order(one, first, None)[0])
+    seen: dict[int, tuple[int, int]] = {}
+    for one in first:
+        if _judge_fragment(order, one)[0] < _STORED[0]:
+            continue
+        rows, columns = (_read_side(order, one, n)[0].lines[at] for n, at in ((0, one.row), (1, one.column)))
+        for place, row, column in zip(one.place.tolist(), rows.tolist(), columns.tolist(), strict=True):
+            before = seen.setdefault(place, (row, column))
+            if before != (row, column):
+                return one.stored, f"row {before[0]} and column {before[1]}, and of {row} and {column}"
+    return None
 
 
 def find_part_of_k(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from lanescope.reader.threads.memory.comparisons import DIFFERENT, MET, UNMET, Compared
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_bounds import is_in_head, list_open_bounds
-from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices
+from lanescope.workbench.products.known_matrices import KnownMatrices
+from lanescope.workbench.products.known_sums import KnownFragment
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text
 

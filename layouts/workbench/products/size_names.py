@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from lanescope.cxx.source_text import split_arguments
 from lanescope.inputs import join_words
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.known_sizes import is_depth
-from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices, OpenPart, find_other_sum
+from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, find_other_sum
 from lanescope.workbench.products.product_sizes import is_count, is_leading, shorten_name
 from lanescope.workbench.products.replaced_sizes import list_assigned
 from lanescope.workbench.repair.repairs import apply_edits
@@ -122,9 +123,27 @@ def _list_parameters(text: str, function: FunctionText) -> list[str]:
 
 def list_sizes(text: str, function: FunctionText) -> list[str]:
     """Return the integers among a kernel's parameters that may be sizes of matrices."""
+    return [name for name in _list_integers(text, function) if not is_leading(name) and not is_count(name)]
+
+
+def _list_integers(text: str, function: FunctionText) -> list[str]:
     parameters = _list_parameters(text, function)
-    found = [one[1] for part in parameters if (one := _INTEGER.fullmatch(part.strip() + " "))]
-    return [name for name in found if not is_leading(name) and not is_count(name)]
+    return [one[1] for part in parameters if (one := _INTEGER.fullmatch(part.strip() + " "))]
+
+
+def has_other_numbers(
+    text: str, function: FunctionText, recorded: Iterable[KernelLaunchRecord], known: KnownMatrices
+) -> bool:
+    """Return whether a launch gives a kernel integers that are not computed from M, N and K alone."""
+    integers = _list_integers(text, function)
+    given = [
+        str(value)
+        for one in recorded
+        if one.name == function.name
+        for name, value in zip(function.parameters, one.arguments, strict=False)
+        if name in integers
+    ]
+    return not all(map(known.find, (word for value in given for word in _WORD.findall(value))))
 
 
 def _name_host(

@@ -116,15 +116,17 @@ class TilePlaces:
         return sum(sizes) if all(sizes) else 0
 
 
-StoredWarp = tuple[Ints, Ints, Ints, bool, Span]  # rows, columns, places of elements; whether it adds; its site
+# rows, columns, places of elements; whether it adds; its site; the array
+StoredWarp = tuple[Ints, Ints, Ints, bool, Span, str]
 
 
 def list_stored_warps(run: KernelRunner) -> dict[tuple[int, int], list[StoredWarp]]:
     """Return the elements that are stored, by record and warp."""
     places, found = TilePlaces(run), dict[tuple[int, int], list[StoredWarp]]()
-    for _, one, put in list_placed(run):
+    for array, one, put in list_placed(run):
         for warp, row, column, at in places.split_warps(one, put):
-            found.setdefault((one.record, warp), []).append((row, column, at, one.store.adds, one.store.site))
+            part = row, column, at, one.store.adds, one.store.site, array
+            found.setdefault((one.record, warp), []).append(part)
     return found
 
 
