@@ -15,7 +15,7 @@ from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
 from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.product_origins import Block
-from lanescope.workbench.products.unproved_results import are_whole, leaves_gaps
+from lanescope.workbench.products.unproved_results import AGAIN, are_whole, find_deep_overlap, leaves_gaps
 from lanescope.workbench.results import Span
 
 _STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
@@ -180,18 +180,15 @@ def _judge_order(
         if grid is None and one.block == (0, 0, 0):
             first.append(np.add.outer(rows * order.sizes[1], columns).ravel())
         factors += (MatrixPoints((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
-        if one.block[2] == 0 or one.depth == 1 or _is_in_first(order, one):
+        if not _find_matrix(order, one):
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
-    deep, flat = ([at for block, of in corners.items() if bool(block[2]) is z for at in of] for z in (True, False))
-    if not set(deep).isdisjoint(flat):
-        return (len(fragments), 5), OpenPart(f"in block {max(corners, key=lambda one: one[2])}, {_NO_BATCH}")
-    if any(all(at <= max(last) for at, last in zip(one, zip(*flat, strict=True), strict=True)) for one in deep):
-        return (len(fragments), 8), UNCOVERED  # among the tiles of the other blocks
+    if deep := find_deep_overlap(corners):
+        again = OpenPart(f"in block {max(corners, key=lambda one: one[2])}, {_NO_BATCH}")
+        return (len(fragments), 5 if deep == AGAIN else 8), again if deep == AGAIN else UNCOVERED
     if other := find_other_factor(factors, order.sizes):
         return (len(fragments), 7), OpenPart(
             f"its elements are combined with elements of {other} that are not of their rows or columns"
         )
-    corners = {block: every for block, every in corners.items() if grid is not None or not block[2]}
     if leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
         return (len(fragments), 8), UNCOVERED
     return _WHOLE, None
@@ -259,13 +256,15 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     if (a[0].lines[one.row] != place[0]).any() or (b[0].lines[one.column] != place[1]).any():
         return 4, "elements are not stored at their row and column of M × N"
     batch.update(np.unique(matrix).tolist())
-    right = batch == {0 if is_split or _is_in_first(order, one) else one.block[2]}
-    return (6, "") if right else (5, _NO_BATCH)
+    return (6, "") if batch == {0 if is_split else _find_matrix(order, one)} else (5, _NO_BATCH)
 
 
-def _is_in_first(order: _Order, one: KnownFragment) -> bool:
-    """Return whether elements are stored to the first matrix of a batch, whose tiles z may count, too."""
-    return not one.adds and int(one.place.max()) < order.known.m * order.known.n
+def _find_matrix(order: _Order, one: KnownFragment) -> int:
+    """Return the matrix of a batch that elements have to be of: the first one if they are stored there, since z may
+    count tiles, too.
+    """
+    first = not one.adds and int(one.place.max()) < order.known.m * order.known.n
+    return 0 if first else one.block[2]
 
 
 def _have_other_k(a: _Lines, b: _Lines, depth: int) -> bool:

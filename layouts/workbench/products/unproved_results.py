@@ -32,6 +32,7 @@ from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
 UNORDERED = "its elements are not stored as the rows and columns of one matrix of its size"
+AGAIN, AMONG = "again", "among"  # how blocks along z overlap others
 _DIMS, _STRIDES = 4, 5  # which arguments of cuTensorMapEncodeTiled globalDim and globalStrides are
 _NO_SIZE = re.compile(r"sizeof\s*\([^()]*\)|\b\w+_t\b|\bstatic_cast\b")
 Tiles = Mapping[str, Sequence[StoredTile]]
@@ -295,6 +296,7 @@ def leaves_gaps(corners: Mapping[Block, Sequence[tuple[int, int]]], first: Seque
     """Return whether the tile of the first block is smaller than the distance between two blocks, so that elements of D
     are left between them. corners: as for are_whole, of the first and the last block; first: the elements of the first.
     """
+    corners = {block: every for block, every in corners.items() if not block[2]}
     last = max(corners, default=(0, 0, 0))
     if not first or not last[0] or not last[1]:
         return False
@@ -302,6 +304,17 @@ def leaves_gaps(corners: Mapping[Block, Sequence[tuple[int, int]]], first: Seque
     rows, columns = last_row - row, last_column - column  # of as many tiles as the last block has before it
     elements = rows * columns // (last[0] * last[1])
     return min(rows, columns) > 0 and len(np.unique(np.concatenate(first))) < elements
+
+
+def find_deep_overlap(corners: Mapping[Block, Sequence[tuple[int, int]]]) -> str:
+    """Return how a block along z overlaps those with z = 0: AGAIN if it computes a tile of theirs, AMONG if it begins
+    among these tiles; "" if none does. corners: as for are_whole.
+    """
+    deep, flat = ([at for block, of in corners.items() if bool(block[2]) is z for at in of] for z in (True, False))
+    if not set(deep).isdisjoint(flat):
+        return AGAIN
+    last = tuple(map(max, zip(*flat, strict=True)))
+    return AMONG if any(row <= last[0] and column <= last[1] for row, column in deep) else ""
 
 
 def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:

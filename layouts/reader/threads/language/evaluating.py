@@ -182,10 +182,7 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
     if isinstance(yes, DataBytes) and not isinstance(other, DataBytes | Reduction):
         return yes  # in range, or a padding value
     if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber | None):
-        inside = _is_inside(run, node.condition, scope)
-        kept = yes if inside else other
-        known = inside is not None and kept is not None and not kept.uniform
-        return kept if known else _name_choice(condition, yes, other)  # row < M ? row : 0, in the inner tiles of a grid
+        return _keep_row(yes, other, _is_inside(run, node.condition, scope)) or _name_choice(condition, yes, other)
     if yes is other:
         return yes
     if isinstance(yes, FloatConstant) and isinstance(other, FloatConstant):
@@ -243,6 +240,14 @@ def _compare_size(run: KernelRunner, test: tree.Binary, scope: Scope) -> bool | 
         return None
     size = right if right.uniform else left
     return (test.op[0] == "<") == right.uniform if size.const is None else None
+
+
+def _keep_row(yes: ThreadNumber, no: ThreadNumber | None, inside: bool | None) -> ThreadNumber | None:
+    """Return the row of a choice that keeps it inside a matrix, row < M ? row : 0: in the inner tiles of a grid, it is
+    the row, whatever the other number is. inside: whether the condition is true for rows inside, None if it is another.
+    """
+    row = yes if inside else no
+    return row if inside is not None and row is not None and not row.uniform else None
 
 
 def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber | None) -> ThreadNumber | None:

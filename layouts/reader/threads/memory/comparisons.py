@@ -56,7 +56,7 @@ def list_end_names(run: KernelRunner, condition: tree.Expression | None) -> froz
     at = condition.span if condition is not None else (0, 0)
     side = _ENDS.get(condition.op, slice(2)) if isinstance(condition, tree.Binary) else slice(2)
     pairs = [pair for span, pair in run.limits.items() if at[0] <= span[0] and span[1] <= at[1]]
-    return frozenset(name for pair in pairs for number in pair[side] for name in list_size_names(number))
+    return frozenset(name for pair in pairs for number in [*pair][side] for name in list_size_names(number))
 
 
 def _list_active(run: KernelRunner, value: Coefficient | None) -> Ints | None:
