@@ -74,16 +74,15 @@ def analyse_document(
         settings.seconds,
         target=settings.target,
     )
-    (job,) = sources.jobs
     with end_when(over):
-        found = _find_objects(job)  # first: the check finds the code evaluated then
-        report = merge_reports([checking.run_job(job)])
+        checked = [(job, _find_objects(job), checking.run_job(job)) for job in sources.jobs]  # the run takes the code
+        report = merge_reports(report for _, _, report in checked)
     report = suppress.select_codes(suppress.apply_comments(report, sources.texts), select, ignore)
     if settings.baseline:
         report = _apply_baseline(report, settings.baseline, root)
     unread = any(UNREAD in source.gaps for source in report.sources)
-    located = [(job.source.locate(builder.span), builder) for builder in found.builders]
-    located_maps = [(job.source.locate(tensor_map.span), tensor_map) for tensor_map in found.maps]
+    located = [(job.source.locate(one.span), one) for job, found, _ in checked for one in found.builders]
+    located_maps = [(job.source.locate(one.span), one) for job, found, _ in checked for one in found.maps]
     encoding = document.placed.encoding
     return Analysis(
         name=document.name,
@@ -92,7 +91,7 @@ def analyse_document(
             name: opened[name].placed if name in opened else PlacedText(text, encoding)
             for name, text in sources.texts.items()
         },
-        unfound=job.source.unfound,
+        unfound=tuple(name for job in sources.jobs for name in job.source.unfound),
         findings=(*report.findings, *report.doubts),
         open=tuple(report.open) if unread else (),
         notes=() if unread else tuple(report.open),

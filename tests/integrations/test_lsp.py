@@ -340,6 +340,14 @@ def test_a_check_that_is_no_longer_wanted_ends_without_findings() -> None:
     assert not analyse_document(document, opened, CheckSettings(), Path("/"), lambda: True).findings
 
 
+def test_every_module_of_a_python_file_is_checked() -> None:
+    kernel = '__global__ void f() { asm("wgmma.comit_group.sync.aligned;"); }\nvoid g() { f<<<1, 32>>>(); }'
+    text = f'a = r"""{kernel}"""\nb = r"""{kernel}"""\n'
+    document = OpenDocument("file:///k.py", "/k.py", 1, PlacedText(text))
+    found = analyse_document(document, {document.name: document}, CheckSettings(), Path("/")).findings
+    assert [one.place.line for one in found] == [1, 3]
+
+
 def test_what_was_found_in_another_version_is_not_shown() -> None:
     store = DocumentStore()
     document = store.open(types.TextDocumentItem("file:///k.cu", "cuda-cpp", 1, WRONG))
