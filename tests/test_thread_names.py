@@ -43,6 +43,16 @@ def test_a_specialization_that_is_not_certain_is_not_followed() -> None:
         assert (report.findings, report.verified) == ([], 1)
 
 
+def test_a_class_of_a_kernel_hides_the_built_in_type_of_its_name() -> None:
+    """The reads have the size of a row as their pitch, and its class the name of a vector of CUDA."""
+    edits = (
+        ("  int tid", "  struct float2 { half values[PITCH]; };\n  float2 line;\n  int tid"),
+        ("lane % 16) * PITCH + kk", "lane % 16) * (sizeof(line) / 2) + kk"),
+    )
+    report = check_thread_tiles(plant(*edits, text=PADDED), {})
+    assert (report.findings, report.verified) == ([], 2)
+
+
 def test_a_member_of_an_unknown_class_is_no_constant_of_the_text() -> None:
     """The pitch of the reads is a template argument's; the text has another of that name."""
     edits = (

@@ -164,7 +164,7 @@ def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope
 def _find_string(run: KernelRunner, argument: tree.Expression) -> str | None:
     """Return the text of the only array of characters with the name that a template argument has."""
     name = argument.path[-1][0] if isinstance(argument, (tree.Type, tree.Name)) and argument.path else ""
-    found = _index_strings(run.text).get(name, frozenset())
+    found = _index_strings(run.text).get(name, set())
     return next(iter(found)) if len(found) == 1 else None
 
 
