@@ -34,7 +34,7 @@ class FragmentOrigin:
 
     @property
     def empty(self) -> int:
-        return self.total - np.count_nonzero(self.filled)
+        return self.total - int(np.count_nonzero(self.filled))
 
     @property
     def total(self) -> int:
