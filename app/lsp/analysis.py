@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from lanescope.app.check import checking, suppress
 from lanescope.app.check.config import CheckSettings, is_excluded
@@ -20,6 +21,8 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.workbench.source.source_objects import SourceObjects, find_source_objects
+
+_Object = TypeVar("_Object", DescriptorBuilder, TensorMap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,23 +84,32 @@ def analyse_document(
     if settings.baseline:
         report = _apply_baseline(report, settings.baseline, root)
     unread = any(UNREAD in source.gaps for source in report.sources)
-    located = [(job.source.locate(one.span), one) for job, found, _ in checked for one in found.builders]
-    located_maps = [(job.source.locate(one.span), one) for job, found, _ in checked for one in found.maps]
-    encoding = document.placed.encoding
+    objects = [(job, found) for job, found, _ in checked]
     return Analysis(
         name=document.name,
         versions={name: opened[name].version for name in sources.texts if name in opened},
-        texts={
-            name: opened[name].placed if name in opened else PlacedText(text, encoding)
-            for name, text in sources.texts.items()
-        },
+        texts=_place_texts(sources.texts, opened, document.placed.encoding),
         unfound=tuple(name for job in sources.jobs for name in job.source.unfound),
         findings=(*report.findings, *report.doubts),
         open=tuple(report.open) if unread else (),
         notes=() if unread else tuple(report.open),
-        builders=tuple(builder for builder in located if builder[0].file == document.name),
-        maps=tuple(located_map for located_map in located_maps if located_map[0].file == document.name),
+        builders=tuple(_locate_objects(((job, found.builders) for job, found in objects), document.name)),
+        maps=tuple(_locate_objects(((job, found.maps) for job, found in objects), document.name)),
     )
+
+
+def _place_texts(texts: Mapping[str, str], opened: Mapping[str, OpenDocument], encoding: str) -> dict[str, PlacedText]:
+    """Return the texts of files, those of open documents as the editor has them."""
+    return {name: opened[name].placed if name in opened else PlacedText(text, encoding) for name, text in texts.items()}
+
+
+def _locate_objects(
+    of_jobs: Iterable[tuple[checking.CheckJob, Iterable[_Object]]], name: str
+) -> Iterator[tuple[SourceSpan, _Object]]:
+    """Yield (place, object) of what a file builds."""
+    for job, found in of_jobs:
+        located = ((job.source.locate(one.span), one) for one in found)
+        yield from (pair for pair in located if pair[0].file == name)
 
 
 def _find_objects(job: checking.CheckJob) -> SourceObjects:

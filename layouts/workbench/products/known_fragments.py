@@ -62,10 +62,10 @@ class FragmentLister:
             adds = all(part[3] for part in elements)
             combined = tuple(points for warp in one.warps for points in factors.pop((one.record, warp), ()))
             placed, products, site = (row, column, place), one.products, elements[0][4]
-            array = elements[0][5] if len({part[5] for part in elements}) == 1 else ""
+            arrays = frozenset(part[5] for part in elements)
             a, b = (self.read.setdefault(tuple(id(each.sides[n]) for each in products), {}) for n in (0, 1))
             found.append(
-                KnownFragment(self.block, self.depth, products, one.bits, *placed, adds, combined, (a, b), site, array)
+                KnownFragment(self.block, self.depth, products, one.bits, *placed, adds, combined, (a, b), site, arrays)
             )
         for record, _ in factors:
             return OpenPart("elements of this product are combined with others", self.run.results[-record - 1].span)

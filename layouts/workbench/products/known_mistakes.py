@@ -110,28 +110,32 @@ def find_outside_load(verdict: ProductVerdict) -> CheckFinding | None:
     """Return the finding of bytes that threads store to shared memory and that are beyond all elements of A and B that
     products take; None in a batch, where they may be those of the next matrix. verdict: D is A·B.
     """
-    ends: dict[str, int] = {}
-    for one in (one for of in verdict.fragments.values() for one in of):
-        for side in (side for each in one.products for side in each.sides):
-            if one.depth > 1 or side.unpacked or side.unit != _BYTE:
-                return None
-            ends[side.array] = max(ends.get(side.array, 0), int(side.places[0].max()) + max(one.bits // _BYTE, 1))
+    ends = _find_ends([one for of in verdict.fragments.values() for one in of])
     for run in verdict.runners:
         for number in np.unique(run.shared.record[run.shared.record > OPEN]):
             load, mine = run.records[number], run.shared.record == number
             start = load.offset.const
             if load.array not in ends or load.parts or load.unit != _BYTE or start is None:
                 continue
-            last = int(
-                (np.broadcast_to(as_array(start), run.threads)[run.shared.thread[mine]] + run.shared.byte[mine]).max()
-            )
-            if last >= ends[load.array]:
+            offsets = np.broadcast_to(as_array(start), run.threads)[run.shared.thread[mine]] + run.shared.byte[mine]
+            if (past := int(offsets.max()) + 1 - ends[load.array]) > 0:
                 message = (
-                    f"The last block reads {load.array} here up to {last + 1 - ends[load.array]:,} bytes after the last"
-                    " element that products take: nothing keeps the loop from loading slices after the last one of K."
+                    f"The last block reads {load.array} here up to {past:,} bytes after the last element that products"
+                    " take: nothing keeps the loop from loading slices after the last one of K."
                 )
                 return CheckFinding("load_outside", message, (*load.calls, load.site)[0])
     return None
+
+
+def _find_ends(fragments: Sequence[KnownFragment]) -> dict[str, int]:
+    """Return the end of the last element of each array that products take; none in a batch."""
+    ends: dict[str, int] = {}
+    for one in fragments:
+        for side in (side for each in one.products for side in each.sides):
+            if one.depth > 1 or side.unpacked or side.unit != _BYTE:
+                return {}
+            ends[side.array] = max(ends.get(side.array, 0), int(side.places[0].max()) + max(one.bits // _BYTE, 1))
+    return ends
 
 
 def describe_part(text: str, fragments: Sequence[KnownFragment], part: Sequence[int], depth: int) -> CheckFinding:

@@ -79,8 +79,8 @@ class KnownProduct:
 class KnownFragment:
     """The elements of D of one warp or warpgroup in one instruction: the products that add to it, the last one first,
     with the bits of an element; row, column and place in the array of each element that is stored; adds: whether stores
-    add; factors: what elements are combined with; stored: a store of elements; array: the
-    one that they are stored to, "" if there are several.
+    add; factors: what elements are combined with; stored: a store of elements; arrays: those
+    that they are stored to.
     """
 
     block: Block
@@ -94,7 +94,7 @@ class KnownFragment:
     factors: tuple[Points, ...]
     read: tuple[ReadLines, ReadLines]  # of A and B, which fragments share
     stored: Span
-    array: str
+    arrays: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> 
 
     Each sum is right, so that only where it is stored is wrong.
     """
-    if len({one.array for one in fragments}) != 1 or any(not one.array or one.adds for one in fragments):
+    if len({name for one in fragments for name in one.arrays}) != 1 or any(one.adds for one in fragments):
         return None
     first = [one for one in fragments if not one.block[2]]
     order = max(_list_orders(known), key=lambda one: _judge_order(one, first, None)[0])

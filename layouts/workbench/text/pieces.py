@@ -89,7 +89,7 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
         "format": first.format,
         "name": first.name,
         "copied": any(builder.copied for builder in same),
-        "absolute_lbo": first.format.startswith("tcgen05") and bool(LBO_MODE.get(first.known)),
+        "absolute_lbo": _has_absolute_lbo(first),
         "word": None if first.word is None else format_word(first.word),
         "open": {name: first.free.get(key, "") for key, name in _OPEN_FIELDS.items() if key in first.free},
     }
@@ -98,6 +98,10 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
     title = f"{strides}, {mode}, start {start}"
     notices = tuple(w.message for w in first.warnings)
     return TextPiece("descriptor", title, tuple(spans), facts, notices, origins=dict(first.origins))
+
+
+def _has_absolute_lbo(builder: DescriptorBuilder) -> bool:
+    return builder.format.startswith("tcgen05") and bool(LBO_MODE.get(builder.known))
 
 
 def _format_stride(builder: DescriptorBuilder, field: str) -> str:
