@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, find_integer_type
@@ -18,6 +17,7 @@ from lanescope.reader.code.values import OpaqueValue, ResolvedType
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.instructions.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.language.bit_fields import lay_out_bit_fields
+from lanescope.reader.threads.language.character_arrays import find_string
 from lanescope.reader.threads.language.numbers import ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
-_STRING = re.compile(r'\bchar\s+(\w+)\s*\[\s*\]\s*=\s*"([^"]*)"')
 _NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names are taken for those of the text
 
 
@@ -158,23 +157,7 @@ def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Sco
 def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
     """Return a template argument: a type, a number, or the text of a constant array of characters."""
     found = _evaluate_template(run, argument, scope)
-    return _find_string(run, argument) if found is None else found
-
-
-def _find_string(run: KernelRunner, argument: tree.Expression) -> str | None:
-    """Return the text of the only array of characters with the name that a template argument has."""
-    name = argument.path[-1][0] if isinstance(argument, (tree.Type, tree.Name)) and argument.path else ""
-    found = _index_strings(run.text).get(name, set())
-    return next(iter(found)) if len(found) == 1 else None
-
-
-@lru_cache(maxsize=4)
-def _index_strings(text: str) -> dict[str, set[str]]:
-    """Map the names of the arrays of characters of a text to the strings that they begin with."""
-    index: dict[str, set[str]] = {}
-    for name, string in _STRING.findall(text):
-        index.setdefault(name, set()).add(string)
-    return index
+    return find_string(run.text, argument) if found is None else found
 
 
 def _evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
