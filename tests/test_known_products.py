@@ -103,7 +103,6 @@ OPEN = {
     ),
     "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch", "c[r * N"),
     "A times A": (("b = B +", "b = A +"), "one array", MULTIPLIED),
-    "the scale of another row": (("sa[r]", "sa[row]"), "elements of sa", NAME),
     "the scale of the next column": (("sb[n]", "sb[n + 1]"), "elements of sb", NAME),
     "rows that are not stored": (
         ("i < 4; ++i) {\n    const", "i < 2; ++i) {\n    const"),
@@ -195,7 +194,7 @@ def test_a_search_for_the_cause_that_takes_too_long_leaves_the_reason(monkeypatc
     def raise_error(*_: object) -> None:
         raise OverdueError
 
-    monkeypatch.setattr(known_products._KnownRun, "_find_edit", raise_error)
+    monkeypatch.setattr(known_products._KnownJudge, "_find_edit", raise_error)
     change, why, place = OPEN["half of K"]
     ((message, at),) = list_points(change)
     assert why in message and at.startswith(place)

@@ -320,6 +320,28 @@ def test_the_last_turns_load_no_slice_beyond_k(
 
 
 @for_each(
+    ("old", "new", "found"),
+    [
+        ("sa[r]", "sa[row]", True),  # for row + 8, too
+        ("sa[r]", "sa[row + i / 2 * 4]", True),
+        ("sb[n]", "sb[col + t * 2]", True),
+        ("sb[n]", "sb[i % 2 ? n + 1 : n]", True),
+        ("sb[n]", "sb[n + 1]", False),  # of all elements: perhaps the array begins earlier
+        ("sb[n]", "sb[n / 16]", False),
+        ("sb[n]", "sb[n / 512]", False),
+        ("sb[n]", "sb[n % 8]", False),  # of the tile
+        ("sb[n] * d[i]", "(d[i] * sb[n / 2 * 2] - d[i ^ 1] * sb[n / 2 * 2 + 1])", False),  # rotates pairs
+        ("sb[n] * d[i]", "(i % 2 ? d[i - 1] * sb[n - 1] + d[i] * sb[n] : d[i] * sb[n])", False),
+    ],
+    sample="found",
+)
+def test_an_element_takes_its_own_factor_as_the_others_do(old: str, new: str, found: bool) -> None:
+    wrong = list_wrong(plant((old, new), text=KERNEL))
+    assert [code for code, _ in wrong] == ["factor_misplaced"] * found
+    assert not found or wrong[0][1] == new
+
+
+@for_each(
     ("place", "found"),
     [
         ("c[r * N + n]", False),

@@ -8,22 +8,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lanescope.reader.threads.memory.storage import OPEN, Ints, list_offsets
+from lanescope.reader.threads.memory.storage import OPEN, Ints, Mask, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.stored_elements import TilePlaces
+from lanescope.workbench.results import Span
 
-Points = tuple[str, Ints, Ints, Ints]  # an array, rows and columns of D, offsets in bytes
 SIZES = 1, 2, 4, 8  # bytes of an element
+_LEAST = 0.5  # of the elements of a block that take their own factors
 GROUPS = 1, 32, 64, 128, 256  # rows, columns or elements along K that share a scale
 
 
+class Points(NamedTuple):
+    """Elements of D and what they are combined with: an array, and for each its offset in bytes. site: of the load."""
+
+    array: str
+    rows: Ints
+    columns: Ints
+    offsets: Ints
+    site: Span
+
+
 class MatrixPoints(NamedTuple):
-    """Points of the sum from a place along K on, in one matrix of a batch. depth: of the matrices along K."""
+    """Points of the sum from a place along K on, in one block. depth: of the matrices along K."""
 
     points: Points
-    matrix: int
+    block: Block
     k: int = 0
     depth: int = 0
+
+
+class OtherFactor(NamedTuple):
+    """An array of which elements of D take elements of others. site: the load of those, if most take their own."""
+
+    array: str
+    site: Span | None = None
 
 
 def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
@@ -42,29 +61,49 @@ def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
                 mine = warps == warp
                 if found is None or set(offsets) != {""}:
                     nothing = np.zeros(np.count_nonzero(mine), np.int64)
-                    yield record, warp, ("", nothing, nothing, nothing)
+                    yield record, warp, Points("", nothing, nothing, nothing, (0, 0))
                     continue
-                array = run.records[int(factor.record[mine][0, 0])].array
-                yield record, warp, (array, found[0][mine], found[1][mine], offsets[""][mine, 0])
+                load = run.records[int(factor.record[mine][0, 0])]
+                site = (*load.calls, load.site)[0]
+                yield record, warp, Points(load.array, found[0][mine], found[1][mine], offsets[""][mine, 0], site)
 
 
-def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) -> str:
+def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) -> OtherFactor | None:
     """Return the array of which elements of D take elements that are not of their row, their column or their place, of
-    one matrix or of the same one of a batch; "" if there is none. sizes: the rows and columns of D.
+    one matrix or of the same one of a batch; None if there is none. sizes: the rows and columns of D.
     """
     arrays: Mapping[str, list[MatrixPoints]] = defaultdict(list)
     for one in points:
-        arrays[one.points[0]].append(one)
+        arrays[one.points.array].append(one)
     for array, of_array in arrays.items():
-        rows, columns, offsets = (np.concatenate([one.points[n] for one in of_array]) for n in (1, 2, 3))
-        counts = [len(one.points[1]) for one in of_array]
-        matrix, k = (np.repeat([one[n] for one in of_array], counts) for n in (1, 2))
-        lines = list(zip((rows, columns), sizes, strict=True))
-        every = (*_list_places(lines, matrix), *_list_scales(lines, k, of_array[0].depth))
-        follows = any(np.array_equal(offsets, at * size) for at in every for size in SIZES)
-        if not array or not (len(np.unique(offsets)) == 1 or follows):
-            return array or "an array"
-    return ""
+        offsets = np.concatenate([one.points.offsets for one in of_array])
+        if not array:
+            return OtherFactor("an array")
+        follows = [offsets == at * size for at in _list_own_numbers(of_array, sizes) for size in SIZES]
+        best = max(follows, key=np.count_nonzero)
+        if len(np.unique(offsets)) > 1 and not best.all():
+            return OtherFactor(array, _find_odd_load(of_array, best))
+    return None
+
+
+def _list_own_numbers(of_array: Sequence[MatrixPoints], sizes: tuple[int, int]) -> list[Ints]:
+    """List the numbers that the elements of an array may have if each is of the place, or of a line, of its element."""
+    rows, columns = (np.concatenate([one.points[n] for one in of_array]) for n in (1, 2))
+    counts = [len(one.points.rows) for one in of_array]
+    matrix, k = (np.repeat(of, counts) for of in ([one.block[2] for one in of_array], [one.k for one in of_array]))
+    lines = list(zip((rows, columns), sizes, strict=True))
+    return [*_list_places(lines, matrix), *_list_scales(lines, k, of_array[0].depth)]
+
+
+def _find_odd_load(of_array: Sequence[MatrixPoints], follows: Mask) -> Span | None:
+    """Return the load of the first elements that do not follow, if at least half of them do in every block."""
+    parts = np.split(follows, np.cumsum([len(one.points.rows) for one in of_array])[:-1])
+    of_block: Mapping[Block, list[Mask]] = defaultdict(list)
+    for one, part in zip(of_array, parts, strict=True):
+        of_block[one.block].append(part)
+    shares = [np.concatenate(of).mean() for of in of_block.values()]
+    odd = (one.points.site for one, part in zip(of_array, parts, strict=True) if not part.all())
+    return next(odd) if all(_LEAST <= share < 1 for share in shares) else None
 
 
 def _list_places(lines: Sequence[tuple[Ints, int]], matrix: Ints) -> Iterator[Ints]:

@@ -29,6 +29,7 @@ from lanescope.workbench.text.function_texts import (
 from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
 
 TITLES = {
+    "factor_misplaced": "An element of D is combined with the scale or the bias of another one",
     "load_outside": "A load reads beyond the end of a matrix",
     "store_outside": "A store to shared memory is outside all arrays",
     "element_type": "An instruction multiplies another type than its arrays have",
@@ -40,6 +41,10 @@ OTHER_LOADS = (
         "This ldmatrix loads other rows or columns than others of its sum: with {} here, D is A·B.",
     ),
     ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
+)
+FACTOR_MISPLACED = (
+    "Some elements of D are combined with elements of {} that are not those of their row or column, as they are for the"
+    " others."
 )
 _BYTE = 8  # bits
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}

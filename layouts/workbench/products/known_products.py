@@ -29,6 +29,7 @@ from lanescope.workbench.products.known_bounds import (
 )
 from lanescope.workbench.products.known_fragments import explain_nothing, find_change
 from lanescope.workbench.products.known_mistakes import (
+    FACTOR_MISPLACED,
     OTHER_LOADS,
     WRONG_TRANSPOSE,
     describe_part,
@@ -229,18 +230,24 @@ class _KnownJudge(KnownRun):
         """Return what is certainly wrong, if the sum of no other kernel is added to D."""
         if self.exact or not self.choose_sizes()[0].are_named:
             return None
-        for verdict in verdicts:
-            doubt = any(run.undecided or run.open_loads for run in verdict.runners)
-            found = None if doubt else next(filter(None, map(find_wrong_access, verdict.runners)), None)
-            if found is not None:
-                return found
-            doubt |= may_be_completed(self.text, self.function, self.recorded) or any(map(adds_result, verdict.runners))
-            for fragments in verdict.fragments.values() if not doubt else ():
-                found = find_unfilled(self.text, verdict.runners[0], fragments, len(self.sizes) == 3)
-                found = found or self._find_part(verdict, fragments) or self._find_collision(fragments)
-                if found is not None:
-                    return found
-        return None
+        return next(filter(None, map(self._judge_verdict, verdicts)), None)
+
+    def _judge_verdict(self, verdict: ProductVerdict) -> CheckFinding | None:
+        """Return what is certainly wrong with one choice of strides."""
+        doubt = any(run.undecided or run.open_loads for run in verdict.runners)
+        found = None if doubt else next(filter(None, map(find_wrong_access, verdict.runners)), None)
+        doubt |= may_be_completed(self.text, self.function, self.recorded) or any(map(adds_result, verdict.runners))
+        if found is not None or doubt:
+            return found
+        other = verdict.open.factor if verdict.open is not None else None
+        if other is not None and other.site is not None:
+            return CheckFinding("factor_misplaced", FACTOR_MISPLACED.format(other.array), other.site)
+        found_of = (self._judge_fragments(verdict, fragments) for fragments in verdict.fragments.values())
+        return next(filter(None, found_of), None)
+
+    def _judge_fragments(self, verdict: ProductVerdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
+        found = find_unfilled(self.text, verdict.runners[0], fragments, len(self.sizes) == 3)
+        return found or self._find_part(verdict, fragments) or self._find_collision(fragments)
 
     def _find_collision(self, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
         """Return the finding of elements of D that are stored over others, if the launch gives no other numbers."""

@@ -12,7 +12,7 @@ import numpy as np
 from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
-from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor
+from lanescope.workbench.products.factor_places import MatrixPoints, OtherFactor, Points, find_other_factor
 from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.unproved_results import AGAIN, are_whole, find_deep_overlap, leaves_gaps
@@ -28,12 +28,14 @@ class OpenPart:
     """Why D is not known to be A·B.
 
     span: where the code shows it, None for the whole kernel; load: an ldmatrix that loads other rows or columns than
-    the others of its sum; whole: whether all that was run is of A·B; sized: whether M, N and K of the run decide it.
+    the others of its sum; factor: what elements are combined with, if all else is of A·B; whole: whether all that was
+    run is of A·B; sized: whether M, N and K of the run decide it.
     """
 
     reason: str
     span: Span | None = None
     load: Span | None = None
+    factor: OtherFactor | None = None
     whole: bool = False
     sized: bool = False
 
@@ -179,16 +181,16 @@ def _judge_order(
         unit = len(rows), len(columns)
         if grid is None and one.block == (0, 0, 0):
             first.append(np.add.outer(rows * order.sizes[1], columns).ravel())
-        factors += (MatrixPoints((of[0], rows[of[1]], columns[of[2]], of[3]), one.block[2]) for of in one.factors)
+        own = (of._replace(rows=rows[of.rows], columns=columns[of.columns]) for of in one.factors)
+        factors += (MatrixPoints(of, one.block) for of in own)
         if not _find_matrix(order, one):
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
     if deep := find_deep_overlap(corners):
         again = OpenPart(f"in block {max(corners, key=lambda one: one[2])}, {_NO_BATCH}")
         return (len(fragments), 5 if deep == AGAIN else 8), again if deep == AGAIN else UNCOVERED
     if other := find_other_factor(factors, order.sizes):
-        return (len(fragments), 7), OpenPart(
-            f"its elements are combined with elements of {other} that are not of their rows or columns"
-        )
+        reason = f"its elements are combined with elements of {other.array} that are not of their rows or columns"
+        return (len(fragments), 7), OpenPart(reason, other.site, factor=other)
     if leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
         return (len(fragments), 8), UNCOVERED
     return _WHOLE, None

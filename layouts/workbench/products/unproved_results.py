@@ -21,7 +21,7 @@ from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.storage import Ints, Mask
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.products.changed_elements import find_changed
-from lanescope.workbench.products.factor_places import MatrixPoints, find_other_factor, list_factors
+from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
@@ -207,17 +207,17 @@ def _find_other_factor(finders: Finders) -> str:
     points: list[MatrixPoints] = []
     sizes = 0, 0
     for finder in finders:
-        for record, warp, (array, row, column, at) in list_factors(finder.run):
+        for record, warp, (array, row, column, at, site) in list_factors(finder.run):
             total = finder.find_sum(-record - 1, warp)
             if total is None:
                 return "elements that it is combined with are not known"
             sizes, slices = total.sizes, total.list_slices(0) or [0]
-            of = array, total.rows[row], total.columns[column], at
-            points.append(MatrixPoints(of, finder.block[2], slices[0], total.get_depth(0) or 0))
+            of = Points(array, total.rows[row], total.columns[column], at, site)
+            points.append(MatrixPoints(of, finder.block, slices[0], total.get_depth(0) or 0))
     other = find_other_factor(points, sizes)
-    return f"its elements are combined with elements of {other} that are not those of their rows or columns" * bool(
-        other
-    )
+    if other is None:
+        return ""
+    return f"its elements are combined with elements of {other.array} that are not those of their rows or columns"
 
 
 def _find_short_sum(sums: Sequence[SumOrigin], tiles: Tiles, grid: Block | None) -> str:
