@@ -74,7 +74,6 @@ def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, plac
     ("change", "why"),
     [
         (("m0 + wr + i / 2 * 16) * N", "m0 + wr + i / 2 * 16) * K"), "row and column"),
-        (("i % 2 * 16], acc", "i % 2 * 8], acc"), "row and column"),
         ((SUM, SUM + " acc[0][0].x[0] = 0.0f;"), "where 128 of the elements"),
         ((SUM, SUM + f" {EACH.format('acc[0][0]')}acc[0][0].x[e] + C[threadIdx.x];"), "where 128 of the elements"),
         ((SUM, SUM + f" {EACH.format('acc[0][0]')}0.5f * acc[0][0].x[e];"), "after arithmetic"),
@@ -87,6 +86,11 @@ def test_sums_of_wmma_are_over_all_of_k(change: tuple[str, str], code: str, plac
 def test_d_of_wmma_that_may_be_another_is_open(change: tuple[str, str], why: str) -> None:
     report = judge(change)
     assert not report.mistakes and [why in one.message for one in report.open] == [True]
+
+
+def test_tiles_of_wmma_are_not_stored_over_each_other() -> None:
+    report = judge(("i % 2 * 16], acc", "i % 2 * 8], acc"))
+    assert [one.code for one in report.mistakes] == ["result_misplaced"]
 
 
 @pytest.mark.thorough

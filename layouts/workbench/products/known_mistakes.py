@@ -116,6 +116,7 @@ def find_outside_load(verdict: ProductVerdict) -> CheckFinding | None:
     products take; None in a batch, where they may be those of the next matrix. verdict: D is A·B.
     """
     ends = _find_ends([one for of in verdict.fragments.values() for one in of])
+    found: dict[tuple[str, Span], int] = {}
     for run in verdict.runners:
         for number in np.unique(run.shared.record[run.shared.record > OPEN]):
             load, mine = run.records[number], run.shared.record == number
@@ -123,13 +124,16 @@ def find_outside_load(verdict: ProductVerdict) -> CheckFinding | None:
             if load.array not in ends or load.parts or load.unit != _BYTE or start is None:
                 continue
             offsets = np.broadcast_to(as_array(start), run.threads)[run.shared.thread[mine]] + run.shared.byte[mine]
-            if (past := int(offsets.max()) + 1 - ends[load.array]) > 0:
-                message = (
-                    f"The last block reads {load.array} here up to {past:,} bytes after the last element that products"
-                    " take: nothing keeps the loop from loading slices after the last one of K."
-                )
-                return CheckFinding("load_outside", message, (*load.calls, load.site)[0])
-    return None
+            key = load.array, (*load.calls, load.site)[0]
+            found[key] = max(found.get(key, 0), int(offsets.max()) + 1 - ends[load.array])
+    array, site = max(found, key=lambda key: found[key], default=("", (0, 0)))
+    if found.get((array, site), 0) <= 0:
+        return None
+    message = (
+        f"The last block reads up to {found[array, site]:,} bytes here that are after the last element of {array},"
+        " unless it is longer than the matrix. No product takes them."
+    )
+    return CheckFinding("load_outside", message, site)
 
 
 def _find_ends(fragments: Sequence[KnownFragment]) -> dict[str, int]:

@@ -126,7 +126,7 @@ def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, gri
 def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> tuple[Span, str] | None:
     """Return (a store, what it overwrites) if sums of other rows or columns are stored at the same place of one array.
 
-    Each sum is right, so that only where it is stored is wrong.
+    Each sum is right, so that only where it is stored is wrong. Sums of exchanged rows and columns may be equal: A·Aᵀ.
     """
     if len({name for one in fragments for name in one.arrays}) != 1 or any(one.adds for one in fragments):
         return None
@@ -139,7 +139,7 @@ def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> 
         rows, columns = (_read_side(order, one, n)[0].lines[at] for n, at in ((0, one.row), (1, one.column)))
         for place, row, column in zip(one.place.tolist(), rows.tolist(), columns.tolist(), strict=True):
             before = seen.setdefault(place, (row, column))
-            if before != (row, column):
+            if before not in ((row, column), (column, row)):
                 return one.stored, f"row {before[0]} and column {before[1]}, and of {row} and {column}"
     return None
 

@@ -109,21 +109,27 @@ def find_empty_copy(copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | No
     return None
 
 
+def _has_same_boxes(tile: StoredTile, other: StoredTile, turned: bool = False) -> bool:
+    """Return whether sums take the same boxes of A and B. turned: each that of the other, as in A·Aᵀ, which may be
+    equal.
+    """
+    boxes = reversed(other.sum.boxes) if turned else other.sum.boxes
+    starts = [(one.find_start(), two.find_start()) for one, two in zip(tile.sum.boxes, boxes, strict=True)]
+    return all(np.array_equal(one, two) for one, two in starts)
+
+
 def find_stored_twice(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
     """Return the finding of two blocks that store different sums to the same elements, without adding them; not of
     parts of D, which a program that only measures may store anywhere.
     """
     for array, of_array in tiles.items():
-        first: dict[tuple[int, ...], StoredTile] = {}
+        first: dict[bytes, StoredTile] = {}
         for tile in of_array:
-            other = first.setdefault((*tile.corner, len(tile.put)), tile)
+            other = first.setdefault(tile.put.tobytes(), tile)
             adds = any(store.adds for store in (*tile.stores, *other.stores))
             if other.block == tile.block or tile.left or other.left or adds:
                 continue
-            if other.sum.k != tile.sum.k or any(
-                (one.find_start() != two.find_start()).any()
-                for one, two in zip(other.sum.boxes, tile.sum.boxes, strict=True)
-            ):
+            if other.sum.k != tile.sum.k or not (_has_same_boxes(tile, other) or _has_same_boxes(tile, other, True)):
                 message = (
                     f"Blocks {other.block} and {tile.block} store different sums to the same elements of {array}: only"
                     " the last one stays."

@@ -70,11 +70,6 @@ class StoredTile:
         return self.stores[0] if isinstance(self.stores[0], BoxMove) else None
 
     @property
-    def corner(self) -> tuple[int, ...]:
-        """The first place of an element."""
-        return tuple(np.atleast_1d(self.put.min(axis=0)).tolist())
-
-    @property
     def is_cropped(self) -> bool:
         """Whether threads that hold elements of the tile store none: it may have rows that D has not."""
         stores = [store for store in self.stores if isinstance(store, ResultStore)]
