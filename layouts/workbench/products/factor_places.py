@@ -79,10 +79,12 @@ def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) ->
         offsets = np.concatenate([one.points.offsets for one in of_array])
         if not array:
             return OtherFactor("an array")
-        follows = [offsets == at * size for at in _list_own_numbers(of_array, sizes) for size in SIZES]
-        best = max(follows, key=np.count_nonzero)
-        if len(np.unique(offsets)) > 1 and not best.all():
-            return OtherFactor(array, _find_odd_load(of_array, best))
+        if len(np.unique(offsets)) == 1:
+            continue
+        own = [at * size for at in _list_own_numbers(of_array, sizes) for size in SIZES]
+        if not any(np.array_equal(offsets, of) for of in own):
+            follows = (offsets == of for of in own)
+            return OtherFactor(array, _find_odd_load(of_array, max(follows, key=np.count_nonzero)))
     return None
 
 
