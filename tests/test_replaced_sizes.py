@@ -9,7 +9,7 @@ import pytest
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, is_depth
-from lanescope.workbench.products.replaced_sizes import SizedText, replace_sizes
+from lanescope.workbench.products.replaced_sizes import SizedText, limits_depth, replace_sizes
 from tests.cases import for_each
 from tests.checked import locate_findings, run_blocks
 from tests.test_check_origins import GRID, KERNEL, PLACE
@@ -138,6 +138,34 @@ def test_different_numbers_of_the_text_show_another_pitch() -> None:
     assert not run_blocks(text).open
     (found,) = run_blocks(plant((PLACE, PLACE.replace("N", "M")), text=text)).mistakes  # M is larger than N
     assert (found.code, text[slice(*found.span)]) == ("pitch_of_other_size", "N")
+
+
+@for_each(
+    ("condition", "limits"),
+    [
+        ("if (M % BM || K > STAGES * BK) { std::puts(usage); exit(1); }", True),
+        ("if (K > longest) throw std::runtime_error(usage);", True),
+        ("assert(K <= STAGES * BK);", True),
+        ("TORCH_CHECK(M % 64 == 0 && K <= 512, usage);", True),
+        ("if (K > 4096) return;", False),
+        ("assert(K % 64 == 0 && K <= 65536);", False),
+        ("if (M > 512) return;", False),
+        ("for (int k = 0; k < K; ++k) { if (k > 0) wait(); } return;", False),
+        ("while (K >= 64) { K -= 64; }", False),
+    ],
+)
+def test_a_program_may_refuse_the_k_of_a_run(condition: str, limits: bool) -> None:
+    text = f"constexpr int BM = 128, BK = 64, STAGES = 4;\nvoid run(int M, int K) {{ {condition} }}\n"
+    assert limits_depth(text, DEPTH) is limits
+
+
+@pytest.mark.thorough
+def test_d_is_open_if_the_k_of_the_run_is_refused() -> None:
+    """What is wrong with a longer K may be right with those that the program takes."""
+    short = plant(("t < K / BK;", "t < K / BK - 1;"), text=KERNEL)
+    assert run_blocks(short).mistakes
+    report = run_blocks(short.replace("void run(", "void check(int K) { if (K > 512) exit(1); }\nvoid run(", 1))
+    assert not report.mistakes and "K may have to be less than" in report.open[0].message
 
 
 @for_each(("name", "deep"), [("kK", True), ("size_k", True), ("depth", True), ("kM", False), ("kN", False)])

@@ -32,6 +32,7 @@ from lanescope.workbench.products.known_sizes import (
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import Span, TextEdit
+from lanescope.workbench.source.shared_budget import compute_number
 from lanescope.workbench.text.function_texts import find_enclosing_function
 
 Evaluate = Callable[[str], Evaluation | None]
@@ -42,6 +43,12 @@ _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+(\S[^\n]*)
 _NUMBER = re.compile(r"[\d\s()*<+uUlL']+")
 _ARGUMENT = re.compile(r"\bargv\b")  # a value that may be any number
 Named = Mapping[str, Sequence[Span]]  # what M, N and K are assigned
+
+
+_REFUSED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*>=?\s*(?=[\w(])")
+_REQUIRED = re.compile(r"\b(?:assert|\w*(?:CHECK|ASSERT)\w*)\s*\((?:[^;{}]*[|&(])?\s*([A-Za-z_]\w*)\s*<=?\s*(?=[\w(])")
+_END = re.compile(r"\b(?:exit|_Exit|abort|throw|terminate|__trap)\b|\breturn\b(?!\s*\w+\s*[(*+])")
+_NEAR = 200  # characters from a condition to what it ends
 
 
 class Change(Enum):
@@ -97,6 +104,17 @@ def replace_sizes(
         if found is not None and (len(deep) == 1 or _is_shared(found.source.maps, depth)):
             return found
     return None
+
+
+def limits_depth(blank: str, depth: int) -> bool:
+    """Return whether a program refuses a K as long as that of a run, or one of which the limit is not known."""
+    for one in (*_REFUSED.finditer(blank), *_REQUIRED.finditer(blank)):
+        past = next(walk_outside_brackets(blank, "|&;{}),", one.end(), len(blank)), one.end())
+        limit = compute_number(blank, (one.end(), past)) if is_depth(one[1]) else depth
+        ends = one.re is _REQUIRED or _END.search(blank[past : past + _NEAR].partition("}")[0])
+        if ends and (limit is None or limit < depth):
+            return True
+    return False
 
 
 def _choose_names(source: KernelText) -> Named:

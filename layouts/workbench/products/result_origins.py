@@ -59,7 +59,7 @@ from lanescope.workbench.products.product_origins import (
     flatten_coordinates,
 )
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
-from lanescope.workbench.products.replaced_sizes import Change, Evaluate, SizedText, replace_sizes
+from lanescope.workbench.products.replaced_sizes import Change, Evaluate, SizedText, limits_depth, replace_sizes
 from lanescope.workbench.products.size_edits import (
     Edits,
     describe_bound,
@@ -89,6 +89,7 @@ TITLES = {
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _NO_MULTIPLE = "its code divides M, N or K by a number that the sizes of the run are no multiples of"
+_REFUSED = f"K may have to be less than {DEPTH}, that of the run"
 _LATE = "the time limit was reached before enough of its blocks were run"
 _GROUPED = "multiplies rows or columns outside the matrices"
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
@@ -117,10 +118,11 @@ def check_origins(
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
-    report, reason = None, LOST
+    refused = limits_depth(source.blank, DEPTH)
+    report, reason = None, _REFUSED if refused else LOST
     try:
         with end_when(is_late):
-            report = _OriginJudge(source, macros, recorded, evaluate, DEPTH).judge()
+            report = None if refused else _OriginJudge(source, macros, recorded, evaluate, DEPTH).judge()
             for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
                 if report is not None and any(before in point.message for point in report.open):
                     report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
