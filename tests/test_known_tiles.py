@@ -289,6 +289,14 @@ def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], 
     assert [why in one.message for one in open_] == [True] * bool(why)
 
 
+def test_a_k_that_the_program_refuses_shows_no_mistake() -> None:
+    """They are not run, and what a longer K shows need not hold for those that are."""
+    short = plant(("k < K / 32", "k < K / 32 - 1"), text=KERNEL)
+    assert [code for code, _ in list_wrong(short)] == [SHORT]
+    assert list_wrong(f"void check(int K) {{ if (K > 256) throw 1; }}\n{short}") == []
+    assert list_wrong(f"void check(int K) {{ if (K > 65536) throw 1; }}\n{short}")
+
+
 def test_tiles_that_overlap_reach_beyond_k() -> None:
     """The products take half of each tile, and the last one has its other half after the last row."""
     text = plant(("kk < BK;", "kk < BK - 16;"), ("K; k0 += BK", "K; k0 += BK / 2"), text=TILED)
@@ -319,6 +327,12 @@ def test_the_last_turns_load_no_slice_beyond_k(
     assert not report.findings
 
 
+def test_a_ring_may_be_longer_than_k() -> None:
+    """Before the loop, 7 slices of 64 are loaded; the first run has K = 384."""
+    report = check_whole(TEMPLATES.replace("64, 64, 64, 4>", "64, 64, 64, 8>").replace("bytes = 4 *", "bytes = 8 *"))
+    assert (report.findings, report.doubts, report.open) == ((), (), ())
+
+
 @for_each(
     ("old", "new", "found"),
     [
@@ -326,6 +340,7 @@ def test_the_last_turns_load_no_slice_beyond_k(
         ("sa[r]", "sa[row + i / 2 * 4]", True),
         ("sb[n]", "sb[col + t * 2]", True),
         ("sb[n]", "sb[i % 2 ? n + 1 : n]", True),
+        ("sb[n]", "sb[i % 2 && blockIdx.x ? n + 1 : n]", True),
         ("sb[n]", "sb[n + 1]", False),  # of all elements: perhaps the array begins earlier
         ("sb[n]", "sb[n / 16]", False),
         ("sb[n]", "sb[n / 512]", False),

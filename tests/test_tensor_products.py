@@ -338,7 +338,7 @@ def test_a_shuffle_of_a_constant_is_the_constant() -> None:
     assert run_blocks(text) == OriginReport()
 
 
-_LINE = [  # blocks in a line, of which some have no tile
+_LINE = [  # a grid of one row, with more blocks than D has tiles
     ("const int warp", "if (blockIdx.x >= M / 128 * (N / BN)) return;\n  const int warp"),
     ("blockIdx.y * 128, col = blockIdx.x * BN", "blockIdx.x % (M / 128) * 128, col = blockIdx.x / (M / 128) * BN"),
     ("dim3(N / BN, M / 128)", "1 << 14"),

@@ -127,9 +127,8 @@ def list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
     ends = ends or [(43, 2) if given is not None else (1, 2) if plane else (7, 2)]
     if plane:
         blocks = [(0, 0, 0), (1, 0, 0), *((far, row, 0) for far, row in ends)]
-        blocks += (
-            [(0, 1, 0)] if "block_scale" in text and any(row > 1 for _, row in ends) else []
-        )  # next rows, other scale factors
+        if "block_scale" in text and any(row > 1 for _, row in ends):
+            blocks.append((0, 1, 0))  # the next rows, with other scale factors
     else:
         blocks = [(0, 0, 0), *([(1, 0, 0)] if "gridDim" not in text else []), *((far, 0, 0) for far, _ in ends)]
     deep = any(grid[2] > 1 for grid in grids)

@@ -105,7 +105,7 @@ def _find_odd_load(of_array: Sequence[MatrixPoints], follows: Mask) -> Span | No
         of_block[one.block].append(part)
     shares = [np.concatenate(of).mean() for of in of_block.values()]
     odd = (one.points.site for one, part in zip(of_array, parts, strict=True) if not part.all())
-    return next(odd) if all(_LEAST <= share < 1 for share in shares) else None
+    return next(odd) if min(shares) >= _LEAST else None
 
 
 def _list_places(lines: Sequence[tuple[Ints, int]], matrix: Ints) -> Iterator[Ints]:

@@ -50,6 +50,7 @@ from lanescope.workbench.products.known_sums import (
 )
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_report import ProductReport, ProductVerdict
+from lanescope.workbench.products.replaced_sizes import limits_depth
 from lanescope.workbench.products.size_names import (
     NamedSizes,
     explain_sizes,
@@ -227,8 +228,9 @@ class _KnownJudge(KnownRun):
         return next((describe_bound(self.text, edit) for edit in certain), None)
 
     def _find_mistake(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
-        """Return what is certainly wrong, if the sum of no other kernel is added to D."""
-        if self.exact or not self.choose_sizes()[0].are_named:
+        """Return what is certainly wrong, if the sum of no other kernel is added to D, and K may be that of the run."""
+        refused = limits_depth(blank_text(self.text), self.known.k)
+        if self.exact or refused or not self.choose_sizes()[0].are_named:
             return None
         return next(filter(None, map(self._judge_verdict, verdicts)), None)
 

@@ -13,19 +13,14 @@ from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
 from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, list_strides
-from lanescope.workbench.products.known_mistakes import (
-    find_wrong_access,
-)
+from lanescope.workbench.products.known_mistakes import find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, find_other_sum
 from lanescope.workbench.products.other_sizes import FIRST
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.product_sizes import shorten_name
-from lanescope.workbench.products.size_names import (
-    find_letters,
-    has_blocks,
-)
+from lanescope.workbench.products.size_names import find_letters, has_blocks
 from lanescope.workbench.text.function_texts import FunctionText
 
 USUAL = KnownMatrices()

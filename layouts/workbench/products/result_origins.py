@@ -118,13 +118,13 @@ def check_origins(
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
-    refused = limits_depth(source.blank, DEPTH)
-    report, reason = None, _REFUSED if refused else LOST
+    sizes = [size for size in (DEPTH, DEEP, WIDE) if not limits_depth(source.blank, size)]
+    report, reason = None, LOST if DEPTH in sizes else _REFUSED
     try:
         with end_when(is_late):
-            report = None if refused else _OriginJudge(source, macros, recorded, evaluate, DEPTH).judge()
+            report = _OriginJudge(source, macros, recorded, evaluate, DEPTH).judge() if DEPTH in sizes else None
             for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
-                if report is not None and any(before in point.message for point in report.open):
+                if report is not None and size in sizes and any(before in one.message for one in report.open):
                     report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
     except (LayoutError, OverdueError) as error:
         reason = _LATE if isinstance(error, OverdueError) else LOST
