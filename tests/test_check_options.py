@@ -18,8 +18,8 @@ from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT
 
 
-@for_each("word", ["=3", "1X=3", "a b=1", "BK+1=2", ""])
-def test_a_value_without_a_name_is_refused(word: str) -> None:
+@for_each("word", ["=3", "1X=3", "a b=1", "BK+1=2", "", "BK=", "BK= "])
+def test_a_value_without_a_name_or_a_name_without_one_is_refused(word: str) -> None:
     with pytest.raises(LayoutError, match="is not NAME=VALUE"):
         parse_defines([word])
 

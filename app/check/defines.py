@@ -24,7 +24,7 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for word in words:
         name, sign, value = word.partition("=")
-        if not NAME.fullmatch(name.strip()):
+        if not NAME.fullmatch(name.strip()) or (sign and not value.strip()):
             raise LayoutError(
                 "bad_usage", f"-D: '{shorten_value(word, 60)}' is not NAME=VALUE.", "Write -D BK=64.", "define"
             )

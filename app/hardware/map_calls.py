@@ -50,7 +50,7 @@ def load_driver() -> Any:
 
 
 def encode_map(call: MapCall, address: int) -> bytes | None:
-    """Return the driver's CUtensorMap of a call for a tensor at an address; None if it refuses them."""
+    """Return the driver's CUtensorMap of a call for a tensor at an address; None if it refuses the call."""
     rank = len(call.dims)
     room = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(room) + 63) // 64 * 64

@@ -19,7 +19,7 @@ _KERNEL = re.compile(r"__global__(?:\s|__\w+__\s*\((?:[^()]|\([^()]*\))*\)|[\w:*
 _ESCAPED = re.compile(r"""\\([\\"'])""")
 _LAUNCH = re.compile(r"<<<|\bcudaLaunchKernel|\bcuLaunchKernel")
 _OTHER = re.compile(r"^[ \t]*@(?:cute|triton|gluon)\.\w*jit|^[ \t]*@cute\.kernel", re.M)
-MOST_MODULES = 8
+_MOST_MODULES = 8
 
 
 def list_module_texts(text: str) -> list[str]:
@@ -40,7 +40,7 @@ def list_module_texts(text: str) -> list[str]:
     spans = list(_list_modules([match.span("code") for match in strings], text))
     texts = [_keep_spans(text, module) for module in spans]
     complete = all(is_kernel_head(module) and _LAUNCH.search(module) for module in texts)
-    return texts if complete and len(texts) <= MOST_MODULES else []
+    return texts if complete and len(texts) <= _MOST_MODULES else []
 
 
 def _unescape_strings(text: str, strings: list[re.Match[str]]) -> str:

@@ -216,7 +216,7 @@ def explain_nothing(runners: Sequence[KernelRunner], k: int) -> OpenPart:
     are of another kind.
     """
     if not any(run.products or run.descriptors for run in runners):
-        return OpenPart(f"with K = {k}, no product is executed")
+        return OpenPart(f"a run with K = {k} executes no product")
     in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
     found = (OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory)
     return next(found, OpenPart(""))

@@ -43,8 +43,7 @@ OTHER_LOADS = (
     ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
 )
 FACTOR_MISPLACED = (
-    "Some elements of D are combined with elements of {} that are not those of their row or column, as they are for the"
-    " others."
+    "Some elements of D take the element of {} that belongs to their row, column or place; those here take another one."
 )
 _BYTE = 8  # bits
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}

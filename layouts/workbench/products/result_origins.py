@@ -118,17 +118,23 @@ def check_origins(
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
-    sizes = [size for size in (DEPTH, DEEP, WIDE) if not limits_depth(source.blank, size)]
-    report, reason = None, LOST if DEPTH in sizes else _REFUSED
+    report, reason = None, _REFUSED if limits_depth(source.blank, DEPTH) else LOST
     try:
         with end_when(is_late):
-            report = _OriginJudge(source, macros, recorded, evaluate, DEPTH).judge() if DEPTH in sizes else None
-            for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
-                if report is not None and size in sizes and any(before in one.message for one in report.open):
-                    report = _OriginJudge(source, macros, recorded, evaluate, size).judge() or report
+            report = _judge_sizes(_OriginJudge(source, macros, recorded, evaluate, DEPTH))
     except (LayoutError, OverdueError) as error:
         reason = _LATE if isinstance(error, OverdueError) else LOST
     return report or OriginReport(open=_open_kernels(source, {one.name: reason for one in source.functions}))
+
+
+def _judge_sizes(first: _OriginJudge) -> OriginReport | None:
+    """Judge the kernels with the usual K, and with those that what is open asks for; None if the program refuses it."""
+    report = None if limits_depth(first.source.blank, first.size) else first.judge()
+    for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
+        asked = report is not None and any(before in point.message for point in report.open)
+        if asked and not limits_depth(first.source.blank, size):
+            report = replace(first, size=size).judge() or report
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +329,6 @@ def _list_mistakes(
         yield find_lost_element(finders, tiles)
         yield find_uncovered(sums, given, adds)
         yield find_stored_twice(drop_second_outputs(tiles))
-
-
-# tiles ----------------------------------------------------------------------------------------------------------------
 
 
 def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:

@@ -102,7 +102,8 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
     if statement.no is not None:
         stored = len(run.outputs)
         _run_otherwise(run, statement.no, scope, mask)
-        del run.outputs[stored if stored > before else len(run.outputs) :]  # of the same elements, at an edge of D
+        if stored > before:
+            del run.outputs[stored:]  # the same elements, at an edge of D
     run.assumed -= 1
     return mask
 
