@@ -71,6 +71,11 @@ def test_right_kernels_are_followed(text: str) -> None:
     assert (report.mistakes, report.left) == ((), frozenset())
 
 
+def test_a_value_of_an_option_does_not_replace_a_constant_of_the_text() -> None:
+    report = check_thread_order(STAGED, {"STAGES": "1", "K": "64"})
+    assert (report.mistakes, report.left) == ((), frozenset())
+
+
 @for_each(
     ("text", "old", "new", "code", "line"),
     [

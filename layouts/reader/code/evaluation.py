@@ -14,7 +14,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.naming.scopes import NameScope, number_places
 from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE, PresumedMacro
 from lanescope.reader.code.preprocessing.preprocessor import Preprocessor
-from lanescope.reader.code.preprocessing.supplied_values import select_names, select_values
+from lanescope.reader.code.preprocessing.supplied_values import select_supplied, select_values
 from lanescope.reader.code.preprocessing.variants import Variant, VariantChoice, list_leaves, make_variants
 from lanescope.reader.code.ptx import ptx_module, sass_module
 from lanescope.reader.code.running.entries import has_clue
@@ -117,7 +117,7 @@ def evaluate_text(
     code = blank_printed(text)
     if is_python(text):
         return _evaluate_python(text, code, patience, standard, cut)
-    supplied: dict[str, int | str] = {**select_values(code, macros), **select_names(code, macros)}
+    supplied = select_supplied(code, macros)
     defined = {name: value for name, value in macros if name.isidentifier() and name not in supplied}
     variants = make_variants(Preprocessor(code, patience, defined))
     leaves = tuple(list_leaves(variants))

@@ -114,7 +114,7 @@ def run_kernels(
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
     for body in parse_program(text, tuple(values.items())):
         scope = Scope()
-        for name, value in {**list_size_macros(text), **values}.items():
+        for name, value in {**values, **list_size_macros(text)}.items():
             expression = parse_expression(value)
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 
+from lanescope.cxx.literals import parse_literal
 from lanescope.reader.code.naming.header_names import CONSTANTS, MEMBERS
 from lanescope.reader.code.running.work_words import WORDS
 
 _DIRECTIVE = re.compile(r"^[ \t]*+#[^\n]*+", re.M)
 _PATH = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
+
+
+def select_supplied(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int | str]:
+    """Return the macros that give values to names which the text does not declare; the others are defined."""
+    return {**select_values(text, macros), **select_names(text, macros)}
 
 
 def select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int]:
@@ -34,8 +40,8 @@ def select_names(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, st
 
 def parse_value(text: str) -> int | None:
     """Parse an integer, true, false, or an enumerator of CUDA or CuTe; None for other text."""
-    if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", text):
-        return int(text, 0) if text[:2] in ("0x", "0X") else int(text)
+    if literal := parse_literal(text):
+        return literal[0]
     path = text.split("::")
     named = {"true": 1, "false": 0, **CONSTANTS}.get(text)
     return named if len(path) == 1 else MEMBERS.get((path[-2], path[-1]))

@@ -10,6 +10,7 @@ from typing import Any
 
 from lanescope.cxx.source_text import split_arguments
 from lanescope.reader.code.preprocessing.preprocessor import Preprocessor
+from lanescope.reader.code.preprocessing.supplied_values import select_supplied
 from lanescope.reader.code.preprocessing.variants import list_leaves, make_variants
 from lanescope.reader.code.syntax import cxx, tree
 from lanescope.reader.code.syntax.source import make_plain_source
@@ -106,8 +107,13 @@ class LaterValue:
 
 @lru_cache(maxsize=2)
 def parse_program(text: str, macros: tuple[tuple[str, str], ...]) -> tuple[tuple[tree.Statement, ...], ...]:
-    """Parse a text once for each choice of its open #if conditions; the checks of one text run it several times."""
-    leaves = list(list_leaves(make_variants(Preprocessor(text, 20, dict(macros)))))
+    """Parse a text once for each choice of its open #if conditions; the checks of one text run it several times.
+
+    macros: those that no directive tests are not defined, since they are values of names that the text leaves open.
+    """
+    supplied = select_supplied(text, macros)
+    defined = {name: value for name, value in macros if name not in supplied}
+    leaves = list(list_leaves(make_variants(Preprocessor(text, 20, defined))))
     if len(leaves) > 4:
         return ()
     return tuple(cxx.parse_cxx_parts(leaf.source)[0] for leaf in leaves if not leaf.unread)
