@@ -78,6 +78,7 @@ def test_d_of_tiles_that_blocks_share_is_verified() -> None:
     assert run_blocks(MULTICAST) == OriginReport()
 
 
+@pytest.mark.thorough
 def test_reads_of_boxes_that_are_assumed_to_form_a_tile_are_verified_by_d() -> None:
     report = check_whole(MULTICAST)
     assert (report.unverified, [one.gap for one in report.checked]) == ((), ["", ""])

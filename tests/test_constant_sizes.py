@@ -109,6 +109,7 @@ def read_example(name: str) -> str:
         ("wgmma_tma_k_major.cu", [("STEP_K; ++step", "STEP_K - 1; ++step"), ("% 4 * 2", "% 4")]),
         ("wgmma_mn_major_b.cu", [("STEP_K; ++step", "STEP_K / 2; ++step"), ("% 4 * 2", "% 8 * 2")]),
     ],
+    sample=1,
 )
 def test_d_of_one_block_may_have_equal_sizes(name: str, changes: list[tuple[str, str]]) -> None:
     text = read_example(name)

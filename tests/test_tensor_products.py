@@ -396,7 +396,7 @@ HOSTS = [
 ]
 
 
-@for_each("host", HOSTS)
+@for_each("host", HOSTS, sample=1)
 def test_sizes_of_tensors_and_a_number_for_k_are_known(host: str) -> None:
     right = plant((_RUN, host), ("ta, A, M", "ta, A.data_ptr(), M"), ("tb, B, N", "tb, B.data_ptr(), N"), text=BY_TMA)
     assert run_blocks(right).proved == {"gemm"}

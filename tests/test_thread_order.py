@@ -268,6 +268,7 @@ TALL = plant(
 )
 
 
+@pytest.mark.thorough
 def test_warps_that_share_a_part_of_their_rows() -> None:
     """The distance of the warps is too short: the first 80 of 128 rows are multiplied."""
     assert check_text(TALL).findings == ()
