@@ -5,6 +5,7 @@ states, against what the instructions are known to take, and by running the code
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -287,6 +288,13 @@ def test_where_a_factor_is() -> None:
         split.list_copies()
     with pytest.raises(LayoutError, match="the tile has 128"):
         a.locate_factor(128, 0)
+
+
+@for_each("page", ["/scale-factors?kind=mxf4nvf4", "/tmem?kind=mxf4nvf4&n=128"])
+def test_a_form_offers_the_scale_vectors_of_the_kind(page: str) -> None:
+    select = share_client().get(page).text.partition('<select name="scale_vec"')[2].partition("</select>")[0]
+    offered = re.findall(r'<option value="([^"]*)"[^>]*>([^<]*)', select)
+    assert [word for word, _ in offered if word] == ["2X", "4X"] and all(shown == word for word, shown in offered)
 
 
 @for_each("side", ["a", "b"])

@@ -219,7 +219,7 @@ def build_mask_context(
     runs = zeromask.find_runs(bits_of)
     shown = {"word": str(mask), "m": str(m), "n": str(n)}
     fields = {field.name: str(field.get(mask.word)) for field in zeromask.FIELDS if is_used(field, answer.sub_masks)}
-    sizes = {"m": map(str, sorted(zeromask.SUBMASKS)), "n": map(str, zeromask.LEGAL_N)}
+    sizes = {"m": [str(m) for m in sorted(zeromask.SUBMASKS)], "n": [str(n) for n in zeromask.LEGAL_N]}
     form = form_of(MaskBody, fields | dict(sent), error=error)
     return {
         "answer": answer,

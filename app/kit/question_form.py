@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lanescope.app.kit.question import NO_YES, Field, Option, fields_of, is_within, parse_option
 from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import get_last_name
+
+Words = Sequence[str] | Mapping[str, str]  # allowed words of a control; a mapping gives their texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def _list_words(option: Option) -> tuple[str, ...]:
 def form_of(
     question: type,
     query: Mapping[str, str],
-    choices: Mapping[str, Iterable[str]] | None = None,
+    choices: Mapping[str, Words] | None = None,
     error: LayoutError | None = None,
 ) -> dict[str, Control]:
     """Return the controls of a question by name, filled with the values of the request.
@@ -78,7 +80,7 @@ def form_of(
 def build_controls(
     fields: Mapping[str, Field],
     query: Mapping[str, str],
-    choices: Mapping[str, Iterable[str]] | None = None,
+    choices: Mapping[str, Words] | None = None,
     error: LayoutError | None = None,
 ) -> dict[str, Control]:
     """Return the controls of fields by name; see form_of."""
@@ -115,7 +117,7 @@ def _word_error(error: LayoutError, field: Field) -> str:
     return f"{name_field(error, label) or error.message} {error.hint}".strip()
 
 
-def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+def _list_choices(option: Option, words: Words | None) -> tuple[tuple[str, str], ...]:
     """Return (word, text) of a control's choices; `words` replaces the option's own."""
     texts = words if isinstance(words, Mapping) else option.called
     return tuple((word, texts.get(word, word)) for word in (_list_words(option) if words is None else words))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
@@ -23,7 +23,7 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
-from lanescope.app.kit.question_form import Control, fill_fields, form_of
+from lanescope.app.kit.question_form import Control, Words, fill_fields, form_of
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, require_object
@@ -186,7 +186,7 @@ def fill_storage(query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str
 
 def build_form(
     spec: Mapping[str, str],
-    choices: Mapping[str, Iterable[str]] | None = None,
+    choices: Mapping[str, Words] | None = None,
     but: tuple[str, ...] = (),
     error: LayoutError | None = None,
 ) -> dict[str, Control]:

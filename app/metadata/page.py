@@ -71,7 +71,7 @@ def metadata_page(request: Request, ptx: str) -> Response:
 
 def _build_form(op: Operand, words: str, selector: str, error: LayoutError | None) -> dict[str, Control]:
     """Return the controls of the editor; the instruction is part of the address."""
-    selectors = map(str, range(op.sparsity.selectors if op.sparsity else 0))
+    selectors = [str(n) for n in range(op.sparsity.selectors if op.sparsity else 0)]
     form = form_of(MetadataQuestion, {"words": words, "selector": selector}, {"selector": selectors}, error)
     return {name: form[name] for name in ("selector", "words")}
 

@@ -24,7 +24,7 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
     )
     return {
         "shown": {"scale_vec": tile.mma.scale_vec},
-        "choices": {"scale_vec": tile.mma.kind.scaled},
+        "choices": {"scale_vec": tuple(tile.mma.kind.scaled)},
         "title": f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: 1 factor = {answer.block} elements of K",
         "open": scaling.OPEN_COPIES if tile.copies_open else "",
         "order": code.render_order(),

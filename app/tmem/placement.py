@@ -209,7 +209,7 @@ def build_placement_context(question: PlacementQuestion, answer: Placement) -> d
     shape = f"kind::{mma.kind.name}, M {mma.m} × N {mma.n} × K {mma.k}{sparse}"
     return {
         "shown": {"scale_vec": mma.scale_vec},
-        "choices": {"scale_vec": mma.kind.scaled},
+        "choices": {"scale_vec": tuple(mma.kind.scaled)},
         "title": f"{shape}, {tmem.format_form(mma.form)}",
         "loaded": list_registers(access, hit[0], *answer.where) if access and access.by_warp and hit else [],
         "listed": SHOWN_REGISTERS,
