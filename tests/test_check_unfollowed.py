@@ -175,7 +175,7 @@ def test_d_gives_the_number_of_threads(tmp_path: Path, monkeypatch: pytest.Monke
     code, output = run("--fail-on", "unverified", "-D", "blockDim.x=32")
     assert code == 0
     assert "2 reads verified" in output
-    assert "the kernel with mma has a verdict" in output
+    assert "the fragments of the kernel with mma have a verdict" in output
     assert "changes nothing" not in output
 
 
@@ -190,7 +190,7 @@ def test_a_helper_counts_where_a_kernel_includes_it(tmp_path: Path, monkeypatch:
     output = CliRunner().invoke(app, ["mma.cuh", "--no-cache"]).output
     assert "in functions that no kernel of the file calls" in output
     output = CliRunner().invoke(app, ["mma.cuh", "a.cu", "--no-cache"]).output
-    assert "the kernel with mma has a verdict" in output
+    assert "the fragments of the kernel with mma have a verdict" in output
     assert "no kernel of the file" not in output
 
 

@@ -118,8 +118,8 @@ def _list_verdicts(report: CheckReport) -> Iterator[str]:
     if kernels := describe_kernel_gaps(report.kernels, report.kernel_gaps):
         yield kernels
     elif report.kernels:
-        every = f"all {report.kernels:,} kernels with mma have" if report.kernels > 1 else "the kernel with mma has"
-        yield f"{every} a verdict"
+        kernels = f"all {report.kernels:,} kernels" if report.kernels > 1 else "the kernel"
+        yield f"the fragments of {kernels} with mma have a verdict"
     for lack in sorted({name_unrecognized(source.multiplier) for source in silent}):
         names = [source.multiplier for source in silent if name_unrecognized(source.multiplier) == lack]
         yield f"{format_count(len(names), 'file')} with {'/'.join(sorted({*names}))} and {lack}"

@@ -46,6 +46,11 @@ from lanescope.reader.grammars import pasted_text
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.words import printed_words
 
+_ACCEPTED_KINDS = (
+    "Accepted: names of instructions, atoms and targets; lines of PTX and SASS; descriptors and tensor maps, or code"
+    " that makes them; layouts of CuTe, Triton and MLIR; messages of ptxas and the driver; questions about places."
+    " /guide/paste has an example of each."
+)
 ACCEPTED = (
     ("an instruction's name, or words of it", "wgmma 64x128x16 half"),
     ("a question about an element, a lane or a register", "A[5][9] of mma.m16n8k16 bf16"),
@@ -322,7 +327,7 @@ def _explain_unknown(
             return question_readings.build_unknown(
                 text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], (meant, *_drop_shown(meant, pages))
             )
-        notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
+        notices = [_explain_unrecognised(text, addresses), _ACCEPTED_KINDS]
     return question_readings.build_unknown(text, title, notices, pages)
 
 
