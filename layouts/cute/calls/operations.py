@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute.calls import sentences
 from lanescope.cute.calls.fits import add_nearest_fits
+from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.calls.sentences import Value, format_value
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
@@ -141,6 +143,10 @@ def _make_grouped_op(word: str, of: str) -> Operation:
     return Operation(act, says, "(layout, tiler)", _TILED, parts=_make_single_part(f"logical_{of}"))
 
 
+def _measure(name: str, layout: CuteLayout) -> Value:
+    return MODE_FUNCTIONS[name]((layout,), ())
+
+
 _TILED, _PAIR = (_LAYOUT, _TILER), (_LAYOUT, _LAYOUT)
 OPS: dict[str, Operation] = {
     "composition": Operation(algebra.composition, sentences.describe_composition, "(layout, layout or tiler)", _TILED),
@@ -196,12 +202,17 @@ OPS: dict[str, Operation] = {
         (_LAYOUT, _SIZES, _ORDER),
         optional=1,
     ),
-    "size": Operation(lambda a: a.size, "The number of coordinates."),
-    "cosize": Operation(lambda a: a.cosize, "One more than the greatest index."),
-    "rank": Operation(lambda a: a.rank, "The number of modes."),
-    "depth": Operation(lambda a: tuples.depth(a.shape), "How deep the modes are nested."),
-    "shape": Operation(lambda a: a.shape, "Its sizes."),
-    "stride": Operation(lambda a: a.stride, "Its steps."),
+    **{
+        name: Operation(partial(_measure, name), says)
+        for name, says in (
+            ("size", "The number of coordinates."),
+            ("cosize", "One more than the greatest index."),
+            ("rank", "The number of modes."),
+            ("depth", "How deep the modes are nested."),
+            ("shape", "Its sizes."),
+            ("stride", "Its steps."),
+        )
+    },
     "get": Operation(
         algebra.get_mode,
         lambda a, *at: f"Mode {', '.join(map(str, at[:-1]))} of the layout: its shape and its strides.",
@@ -265,7 +276,9 @@ def apply_operation(op: str, arguments: Sequence[Value]) -> AlgebraStep:
     row = OPS[op]
     text = _format_call(op, row, arguments)
     try:
-        values = _check_arguments(op, row, arguments)
+        values = check_arguments(op, arguments)
+        for value in values:
+            _check_size(value)
         result = row.act(*values)
     except LayoutError as error:
         return AlgebraStep(
@@ -287,8 +300,9 @@ def _format_call(op: str, row: Operation, arguments: Sequence[Value]) -> str:
     return f"{op}{template}({', '.join(map(format_value, arguments[:in_brackets]))})"
 
 
-def _check_arguments(op: str, row: Operation, arguments: Sequence[Value]) -> list[Value]:
-    """Return the arguments, shapes as compact layouts; LayoutError for a wrong number, kind or size."""
+def check_arguments(op: str, arguments: Sequence[Value]) -> list[Value]:
+    """Return the arguments, shapes as compact layouts; LayoutError for a wrong number or kind."""
+    row = OPS[op]
     takes = f"{op}{row.signature}"
     if not row.takes(len(arguments)):
         raise LayoutError(
@@ -305,7 +319,6 @@ def _check_arguments(op: str, row: Operation, arguments: Sequence[Value]) -> lis
                 f"{takes}.",
                 "expression",
             )
-        _check_size(value)
     return values
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lanescope.cute.calls.functions import call_function
+from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.making import UnmadeValueError
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import LAYOUTS, TUPLES
 from lanescope.cxx.integers import COMPARED
 from lanescope.cxx.sizes import find_element_bits
-from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
-from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.cute import shapes
 from lanescope.reader.grammars.grammar import SyntaxTerm, Value
 from lanescope.reader.grammars.terms import REDUCERS, TermText
@@ -112,15 +113,15 @@ def _reduce_modes(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _call(home: TermText, term: SyntaxTerm, values: list[Value]) -> Value:
-    """Apply a function of TUPLE_CALLS, with the mode in <…> (C++) or mode=[…] (Python); None if it is not defined."""
+    """Apply a function of modes, chosen in <…> (C++) or by mode=[…] (Python); None if it is not defined."""
     mode = home.resolve_value(term.keywords.get("mode"))
     chosen = (mode if isinstance(mode, tuple) else (mode,)) if "mode" in term.keywords else term.angle or ()
     places = [place for item in chosen if (place := home.parse_number(item)) is not None]
     if None in values or len(places) < len(chosen):
         return None
     try:
-        return call_tuple_function(term.name, values, places, term.name)
-    except OpenCuteValueError:
+        return call_function(term.name, values, places)
+    except UnmadeValueError:
         return None
 
 
@@ -265,7 +266,7 @@ def _reduce_threads(home: TermText, term: SyntaxTerm) -> Value:
 
 REDUCERS.update(
     {
-        **dict.fromkeys(TUPLE_CALLS, _reduce_call),
+        **dict.fromkeys(MODE_FUNCTIONS, _reduce_call),
         **dict.fromkeys(("select", "take", "append", "prepend"), _reduce_modes),
         "get": _reduce_get,
         **dict.fromkeys(("size_v", "rank_v", "cosize_v"), _reduce_variable),

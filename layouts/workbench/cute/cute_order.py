@@ -13,11 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cute.calls.operations import ALIASES, OPS
-from lanescope.cute.making import MAKERS
+from lanescope.cute.calls.functions import FUNCTIONS
 from lanescope.errors import LayoutError
 from lanescope.reader.code.cute.cute_mmas import CuteAtom, OpenCuteValueError, find_tiled_mma
-from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS
 from lanescope.reader.code.cute.cute_values import CuteEvaluator
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue
@@ -42,7 +40,7 @@ _QUIET = frozenset(
     " umma_arrive_multicast_2x1SM allocate free release_allocation_lock arrive_and_expect_tx initialize_barrier"
     " wait_barrier set_barrier_transaction_bytes".split()
 )
-_KNOWN = _QUIET | _MAKES | MAKERS.keys() | OPS.keys() | ALIASES.keys() | TUPLE_CALLS.keys()
+_KNOWN = _QUIET | _MAKES | FUNCTIONS
 _FOREIGN = re.compile(r"\busing\s+namespace\s+(?!(?:::)?(?:cute|cutlass|std)\b)")
 _ADDS = re.compile(r"\b(?:\w+(?:\.|->))?accumulate_\s*=\s*(?:\w+::)*ScaleOut::One\s*;")
 _NO_ACCESS = re.compile(

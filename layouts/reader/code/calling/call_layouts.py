@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from lanescope.cute import algebra
+from lanescope.cute.calls.functions import call_function
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.making import UnmadeValueError
 from lanescope.cute.words import TUPLES
 from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError, parse_atom_major
-from lanescope.reader.code.cute.cute_tuples import call_tuple_function
 from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_call_layout
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
 from lanescope.reader.cute.smem_atoms import parse_atom_kind, parse_atom_name
@@ -114,8 +115,8 @@ def _list_extents(value: Any) -> list[int | None]:
 def _get_extent(value: Any) -> int | None:
     """Return the size of a mode; None if it is unknown."""
     try:
-        size: int = call_tuple_function("size", [CuteEvaluator("", None).evaluate_value(value)], (), "")
-    except (OpenCuteValueError, LayoutError):
+        size: int = call_function("size", [CuteEvaluator("", None).evaluate_value(value)])
+    except (OpenCuteValueError, UnmadeValueError, LayoutError):
         return None
     return size
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
+from lanescope.cute.calls.functions import FUNCTIONS, call_function
+from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value, drop_empty_swizzle
 from lanescope.cute.tuples import list_leaves
@@ -30,7 +31,6 @@ from lanescope.reader.code.cute.cute_mmas import (
     parse_atom_major,
     select_smem_atom,
 )
-from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
@@ -38,7 +38,6 @@ from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, Resolv
 from lanescope.reader.cute import smem_layouts
 from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
 from lanescope.reader.grammars import terms
-from lanescope.shared.swizzle import Swizzle
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -48,7 +47,9 @@ _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 SIZES = frozenset("size tile_size rank cosize".split())
 _CUTE = re.compile(r"\bcute\b")  # its namespace, or a path of its headers
-_PURE = MMA_CALLS | SMEM_SELECTORS | TUPLE_CALLS.keys() | {"make_tiled_mma"}
+_TEMPLATED = MODE_FUNCTIONS.keys() | {"upcast", "downcast"}  # numbers in their angle brackets matter
+_OWNERS = frozenset(("self", CALLED))
+_PURE = FUNCTIONS | MMA_CALLS | SMEM_SELECTORS | {"make_tiled_mma"}
 _MOST_MODES = 16  # of a tuple
 _KEYWORDS = frozenset(("typename", "template"))  # which the parser may pass on as values
 
@@ -71,7 +72,7 @@ def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> C
 
 
 def _make_layout(values: list[Value]) -> CuteLayout:
-    layout: CuteLayout = _make("make_layout", values, {}, "a layout")
+    layout: CuteLayout = _call_cute("make_layout", values, (), "a layout")
     return layout
 
 
@@ -155,10 +156,9 @@ class CuteEvaluator:
             return self.evaluate_value(inner, depth + 1)
         if _FLAG.fullmatch(name):
             return PointerUnit(self._get_flag_bits(kind, depth))
-        values = (
-            [self.evaluate_value(argument, depth + 1) for argument in kind.arguments] if _is_cute_name(name) else []
-        )
-        return _call_cute(name, values, {}, str(kind))
+        if name not in FUNCTIONS:
+            raise OpenCuteValueError(str(kind))
+        return _call_cute(name, [self.evaluate_value(item, depth + 1) for item in kind.arguments], (), str(kind))
 
     def _get_flag_bits(self, kind: ResolvedType, depth: int) -> int:
         """Return the element bits of a flagged pointer; for an unknown type, those of the instruction."""
@@ -182,7 +182,9 @@ class CuteEvaluator:
             return self.evaluate_value(typed, depth + 1)
         if name in INTEGERS or _NUMBER.fullmatch(name):
             return self.evaluate_value(typed, depth + 1)
-        return _call_cute(name, [self.evaluate_value(cell_value, depth + 1) for cell_value in cells], {}, str(typed))
+        if name not in FUNCTIONS:
+            raise OpenCuteValueError(str(typed))
+        return _call_cute(name, [self.evaluate_value(item, depth + 1) for item in cells], (), str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a CuTe call; a plain name is unknown."""
@@ -197,13 +199,13 @@ class CuteEvaluator:
             return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, depth + 1)))
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, depth)
-        if name in TUPLE_CALLS and term.arguments:
-            chosen = [item for item in templates if str(item) not in _KEYWORDS]
-            places = self._evaluate_places([named["mode"]] if "mode" in named else chosen, depth)  # mode: of the DSL
-            return call_tuple_function(name, self.evaluate_arguments(term, depth), places, term.text)
-        if not _is_cute_name(name):
+        if name not in FUNCTIONS:
             raise OpenCuteValueError(term.text)
-        return self._call_function(name, term, templates, named, depth)
+        chosen = [item for item in templates if str(item) not in _KEYWORDS]
+        mode = named.pop("mode", None)  # of the DSL
+        places = self._evaluate_places(chosen if mode is None else [mode], depth) if name in _TEMPLATED else ()
+        words = {word: self.evaluate_value(value, depth + 1) for word, value in named.items() if word not in _OWNERS}
+        return _call_cute(name, self.evaluate_arguments(term, depth), places, term.text, **words)
 
     def _make_smem_atom(self, term: OpaqueValue) -> Value:
         """Evaluate the DSL's make_smem_layout_atom(kind, element_type)."""
@@ -211,18 +213,6 @@ class CuteEvaluator:
         if atom_kind is None or atom_kind.base32:
             raise OpenCuteValueError(str(term.arguments[0]))
         return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
-
-    def _call_function(
-        self, name: str, term: OpaqueValue, templates: Sequence[Any], named: dict[str, Any], depth: int
-    ) -> Value:
-        """Evaluate a function of layouts."""
-        arguments = self.evaluate_arguments(term, depth)
-        named.pop("self", None)
-        named.pop(CALLED, None)
-        if templates and name in ("upcast", "downcast"):
-            arguments += [self.evaluate_value(template, depth + 1) for template in templates[:1]]
-        words = {word: self.evaluate_value(template, depth + 1) for word, template in named.items()}
-        return _call_cute(name, arguments, words, term.text)
 
     def _evaluate_mma_call(self, name: str, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a call on a TiledMMA: its sizes, and the shapes of partitioned tensors."""
@@ -288,7 +278,7 @@ def is_cute_value(value: Any) -> bool:
 
 def is_cute_call(name: str) -> bool:
     """Return whether a CuTe function makes a layout, a tuple or a TiledMMA from its arguments."""
-    return _is_cute_name(name) or name in _PURE
+    return name in _PURE
 
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
@@ -319,28 +309,10 @@ def freeze_value(value: Any, depth: int = 0) -> Any:
     return ArrayValue(cells, value.element, value.name, value.typed)
 
 
-def _is_cute_name(name: str) -> bool:
-    return name in MAKERS or ALIASES.get(name, name) in OPS
-
-
-def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
-    """Apply a CuTe type or function to its arguments."""
-    op = ALIASES.get(name, name)
-    if name in MAKERS and (op not in OPS or (values and isinstance(values[0], Swizzle))):
-        return _make(name, values, words, text)
-    if op not in OPS:
-        raise OpenCuteValueError(text)
-    order = words.get("order", words.get("trg_order"))
-    step = apply_operation(op, [*values, *([order] if order is not None else [])])
-    if step.error:
-        raise step.error
-    return step.result
-
-
-def _make(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
-    """Apply a CuTe constructor; text: the source of the call."""
+def _call_cute(name: str, values: list[Value], places: Sequence[int], text: str, **words: Value) -> Value:
+    """Apply a CuTe type or function to its arguments; text: the source of the call."""
     try:
-        return MAKERS[name](values, words)
+        return call_function(name, values, places, **words)
     except UnmadeValueError as error:
         if error.wrong:
             raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None

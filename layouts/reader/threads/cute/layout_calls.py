@@ -8,11 +8,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
-from lanescope.cute.calls.operations import OPS
+from lanescope.cute.calls.functions import call_function
+from lanescope.cute.calls.modes import MODE_FUNCTIONS, get_modes
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS, call_tuple_function, get_modes
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.layouts import (
     make_composed,
@@ -85,7 +85,7 @@ def measure(value: Any) -> Any:
 
 def _measure(call: CuteCall) -> Any:
     """Evaluate size<…>(value)."""
-    return measure(get_modes(get_plain(call.values[0]), call.places, call.name))
+    return measure(get_modes(get_plain(call.values[0]), call.places))
 
 
 def _make_tuple(call: CuteCall) -> Any:
@@ -141,7 +141,7 @@ def _apply_layout(value: Any, act: Callable[[CuteLayout], Any]) -> Any:
 def _apply_operation(call: CuteCall) -> Any:
     """Evaluate an operation of a layout, and of tilers."""
     tilers = [make_tiler(value) for value in call.values[1:]]
-    return _apply_layout(call.values[0], lambda layout: OPS[call.name].act(layout, *tilers))
+    return _apply_layout(call.values[0], lambda layout: call_function(call.name, [layout, *tilers]))
 
 
 def _group(call: CuteCall) -> Any:
@@ -165,7 +165,7 @@ def _call_tuple(call: CuteCall) -> Any:
         return make_name(f"ceil_div at {call.node.span[0]}", LONG)
     if call.name == "get" and isinstance(call.values[0], CuteTensor):
         return None
-    return call_tuple_function(call.name, [get_plain(value) for value in call.values], call.places, call.name)
+    return call_function(call.name, [get_plain(value) for value in call.values], call.places)
 
 
 _OPERATIONS = (
@@ -175,7 +175,7 @@ _OPERATIONS = (
 LAYOUT_FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys((name for name in TUPLES if name.startswith("make_")), _make_tuple),
     **dict.fromkeys(_OPERATIONS.split(), _apply_operation),
-    **dict.fromkeys(TUPLE_CALLS, _call_tuple),
+    **dict.fromkeys(MODE_FUNCTIONS, _call_tuple),
     "get_nonswizzle_portion": lambda call: get_plain(call.values[0]),
     "get_swizzle_portion": lambda call: call.values[0].swizzle,
     "make_layout": make_layout,

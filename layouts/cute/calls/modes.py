@@ -14,46 +14,34 @@ from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import Value
+from lanescope.cute.making import UnmadeValueError, Value
 from lanescope.cute.tuples import depth
-from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
 
 
-def call_tuple_function(name: str, values: Sequence[Value], places: Sequence[int], text: str) -> Value:
-    """Apply a function of TUPLE_CALLS; OpenCuteValueError if it is not defined for the arguments.
+def get_modes(value: Value, places: Sequence[int]) -> Value:
+    """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself.
 
-    places: the template arguments; text: the source of the call.
+    UnmadeValueError without such a mode.
     """
-    try:
-        result = TUPLE_CALLS[name](values, places)
-    except OpenCuteValueError:
-        raise OpenCuteValueError(text) from None
-    if result is None and name != "get":  # of a tiler, it may be an underscore
-        raise OpenCuteValueError(text)
-    return result
-
-
-def get_modes(value: Value, places: Sequence[int], text: str = "a mode") -> Value:
-    """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself."""
     for place in places:
         if isinstance(value, int) and place == 0:
             continue
         modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
         plain = not isinstance(value, CuteLayout) or not (value.swizzle or value.offset)
         if not plain or not 0 <= place < len(modes):
-            raise OpenCuteValueError(text)
+            raise UnmadeValueError(f"has no mode {place}")
         value = modes[place]
     return value
 
 
-def get_shape(value: Value) -> Value:
+def _get_shape(value: Value) -> Value:
     """Return the shape of a layout; other values are shapes."""
     return value.shape if isinstance(value, CuteLayout) else value
 
 
 def _get_mode(values: Sequence[Value], places: Sequence[int]) -> Value:
     if len(values) != 1 or not places:
-        raise OpenCuteValueError("a mode")
+        raise UnmadeValueError("has no path of modes")
     return get_modes(values[0], places)
 
 
@@ -157,14 +145,14 @@ def _wrap_modal(function: Callable[[Value], Value]) -> Callable[[Sequence[Value]
     return lambda values, places: function(get_modes(values[0], places)) if len(values) == 1 else None
 
 
-TUPLE_CALLS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
+MODE_FUNCTIONS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
     "get": _get_mode,
     "select": _select_modes,
-    "size": _wrap_modal(lambda value: _multiply(get_shape(value))),
-    "shape": _wrap_modal(get_shape),
+    "size": _wrap_modal(lambda value: _multiply(_get_shape(value))),
+    "shape": _wrap_modal(_get_shape),
     "stride": _wrap_modal(lambda value: value.stride if isinstance(value, CuteLayout) else None),
-    "rank": _wrap_modal(lambda value: len(shape) if isinstance(shape := get_shape(value), tuple) else 1),
-    "depth": _wrap_modal(lambda value: depth(get_shape(value))),
+    "rank": _wrap_modal(lambda value: len(shape) if isinstance(shape := _get_shape(value), tuple) else 1),
+    "depth": _wrap_modal(lambda value: depth(_get_shape(value))),
     "cosize": _wrap_modal(lambda value: value.cosize if isinstance(value, CuteLayout) else None),
     "shape_div": _wrap_binary(_divide_shape),
     "ceil_div": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b))),
