@@ -10,8 +10,10 @@ Source: CUTLASS, include/cute/int_tuple.hpp and stride.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import reduce
 from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -63,7 +65,7 @@ def unwrap_single(items: Iterable[Nested]) -> Nested:
 
 def is_congruent(a: Nested, b: Nested) -> bool:
     """Return whether two tuples have the same nesting."""
-    if isinstance(a, int) or isinstance(b, int):
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
         return isinstance(a, int) and isinstance(b, int)
     return len(a) == len(b) and all(is_congruent(x, y) for x, y in zip(a, b, strict=True))
 
@@ -86,32 +88,32 @@ def explain_incongruence(shape: Nested, stride: Nested, at: tuple[int, ...] = ()
     return f"{where}{format_tuple(shape)} with {format_tuple(stride)}"
 
 
-def make_compact_strides(shape: Nested, start: int = 1) -> Nested:
-    """Return the strides of a compact column-major layout of a shape, CuTe's default.
+def make_compact_strides(shape: Nested, start: Any = 1, multiply: Callable[[Any, Any], Any] = mul) -> Nested:
+    """Return the strides of a compact column-major layout of a shape, CuTe's default. multiply: of leaves.
 
     >>> make_compact_strides((4, (2, 3)))
     (1, (4, 8))
     """
-    if isinstance(shape, int):
+    if not isinstance(shape, tuple):
         return start
     out = []
     for mode in shape:
-        out.append(make_compact_strides(mode, start))
-        start *= size(mode)
+        out.append(make_compact_strides(mode, start, multiply))
+        start = reduce(multiply, list_leaves(mode), start)
     return tuple(out)
 
 
-def make_row_major_strides(shape: Nested) -> Nested:
+def make_row_major_strides(shape: Nested, start: Any = 1, multiply: Callable[[Any, Any], Any] = mul) -> Nested:
     """Return the strides of a compact row-major layout (LayoutRight).
 
     >>> make_row_major_strides((4, (2, 3)))
     (6, (3, 1))
     """
-    return _reverse_nested(make_compact_strides(_reverse_nested(shape)))
+    return _reverse_nested(make_compact_strides(_reverse_nested(shape), start, multiply))
 
 
 def _reverse_nested(nested: Nested) -> Nested:
-    return nested if isinstance(nested, int) else tuple(_reverse_nested(item) for item in reversed(nested))
+    return tuple(_reverse_nested(item) for item in reversed(nested)) if isinstance(nested, tuple) else nested
 
 
 def coordinate_to_index(coord: Nested, shape: Nested, stride: Nested) -> int:

@@ -14,9 +14,9 @@ from lanescope.cute.making import UnmadeValueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import async_mma, bulk, copies, products
-from lanescope.reader.threads.cute.async_mma import AsyncMma, make_async_mma
+from lanescope.reader.threads.cute.async_mma import AsyncMma
 from lanescope.reader.threads.cute.bulk import TileCopy, TmaCopy
-from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify
+from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_mma, simplify
 from lanescope.reader.threads.cute.layout_calls import (
     LAYOUT_FUNCTIONS,
     CuteCall,
@@ -38,13 +38,10 @@ from lanescope.reader.threads.cute.tensors import (
 from lanescope.reader.threads.cute.tiled import (
     CuteCopy,
     ElementCopy,
-    MmaAtomName,
-    ScalarMma,
     ThreadSlice,
     make_operand_copy,
     make_operand_fragment,
     make_tiled_copy,
-    make_tiled_mma,
     partition,
     retile,
 )
@@ -254,18 +251,6 @@ def _recast(call: CuteCall) -> Any:
 # TiledCopy and TiledMMA -----------------------------------------------------------------------------------------------
 
 
-def _make_mma(call: CuteCall) -> Any:
-    values = call.values
-    atoms = require_plain(values[1]) if len(values) > 1 else algebra.make_layout((1, 1, 1))
-    if isinstance(values[0], ScalarMma):
-        return ScalarMma(atoms.size)
-    if isinstance(values[0], AsyncMma):
-        return make_async_mma(values[0], atoms)
-    if not isinstance(values[0], MmaAtomName):
-        return None
-    return make_tiled_mma(values[0], atoms, make_tilers(values[2]) if len(values) > 2 else ())
-
-
 def _make_copy(call: CuteCall) -> Any:
     if not isinstance(call.values[0], ElementCopy):
         return None
@@ -352,7 +337,7 @@ _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     "local_partition": _partition_tensor,
     "recast": _recast,
     "tensor": _get_part,
-    "make_tiled_mma": _make_mma,
+    "make_tiled_mma": lambda call: make_mma(*call.values),
     "make_tiled_copy": _make_copy,
     "tile_size": _get_tile_size,
     "partition_fragment_C": _partition_fragment,

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
+from lanescope.cute.calls.functions import call_function
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import UnmadeValueError, make_swizzle
+from lanescope.cute.making import UnmadeValueError
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
@@ -19,7 +20,7 @@ from lanescope.reader.cute.smem_atoms import parse_atom_name
 from lanescope.reader.cutlass_names.cutlass import find_warp_shape
 from lanescope.reader.threads.cute.async_mma import AsyncMma, find_async_mma, make_async_mma
 from lanescope.reader.threads.cute.bulk import TileCopy, TmaCopy
-from lanescope.reader.threads.cute.layouts import make_composed, make_strided
+from lanescope.reader.threads.cute.layouts import make_strided, require_plain
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
 from lanescope.reader.threads.cute.tiled import (
@@ -214,21 +215,19 @@ def _make_layout_type(run: KernelRunner, shape: Any, stride: Any = "left") -> An
     return make_strided(run, shape, stride)
 
 
-def _make_swizzle_type(run: KernelRunner, *numbers: Any) -> Any:
-    return make_swizzle(*numbers) if all(isinstance(number, int) for number in numbers) else None
-
-
 def _make_copy_atom(run: KernelRunner, operation: Any, element: Any) -> Any:
     bits = get_bits(element)
     return make_element_copy(operation, bits) if isinstance(operation, CopyOperation) and bits else None
 
 
-def _make_mma_type(run: KernelRunner, atom: Any, atoms: Any = None, tilers: Any = ()) -> Any:
-    layout = make_strided(run, (1, 1, 1), "left") if atoms is None else atoms
-    if isinstance(atom, AsyncMma) and isinstance(layout, CuteLayout):
+def make_mma(atom: Any, atoms: Any = (1, 1, 1), tilers: Any = ()) -> Any:
+    """Return TiledMMA<atom, atoms, tilers>."""
+    layout = require_plain(atoms)
+    if isinstance(atom, ScalarMma):
+        return ScalarMma(layout.size)
+    if isinstance(atom, AsyncMma):
         return make_async_mma(atom, layout)
-    known = isinstance(atom, MmaAtomName) and isinstance(layout, CuteLayout)
-    return make_tiled_mma(atom, layout, make_tilers(tilers) if tilers else ()) if known else None
+    return make_tiled_mma(atom, layout, make_tilers(tilers)) if isinstance(atom, MmaAtomName) else None
 
 
 def _make_array(run: KernelRunner, element: Any, count: Any, *alignment: Any) -> Any:
@@ -246,10 +245,12 @@ _TEMPLATES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("make_int_sequence", "make_seq", "make_range"), _make_sequence),
     "UniversalFMA": lambda run, *types: ScalarMma(),
     "Layout": _make_layout_type,
-    "Swizzle": _make_swizzle_type,
-    "ComposedLayout": lambda run, swizzle, offset, layout: make_composed(swizzle, offset, layout),
+    **{
+        name: lambda run, *values, name=name: call_function(name, values)  # type: ignore[misc]
+        for name in ("Swizzle", "ComposedLayout")
+    },
     "Copy_Atom": _make_copy_atom,
-    "TiledMMA": _make_mma_type,
+    "TiledMMA": lambda run, *values: make_mma(*values),
     **dict.fromkeys(("ArrayEngine", "array", "array_aligned"), _make_array),
 }
 

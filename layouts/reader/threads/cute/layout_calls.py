@@ -14,25 +14,10 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.cute.layouts import (
-    make_composed,
-    make_strided,
-    require_plain,
-    tile_to_shape,
-)
-from lanescope.reader.threads.cute.tensors import (
-    UNDERSCORE,
-    CuteTensor,
-)
-from lanescope.reader.threads.cute.tiled import (
-    CuteCopy,
-    ScalarMma,
-)
-from lanescope.reader.threads.language.numbers import (
-    LONG,
-    ThreadNumber,
-    make_name,
-)
+from lanescope.reader.threads.cute.layouts import get_extents, make_strided
+from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor
+from lanescope.reader.threads.cute.tiled import CuteCopy, ScalarMma
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name
 from lanescope.reader.threads.language.program import Scope
 from lanescope.shared.swizzle import Swizzle
 from lanescope.tiles.mma import TiledMMA
@@ -103,21 +88,19 @@ def make_layout(call: CuteCall) -> Any:
     return make_strided(call.run, values[0], values[1] if len(values) > 1 else "left")
 
 
-def _make_ordered(call: CuteCall) -> Any:
-    order = call.values[1]
-    return algebra.make_ordered_layout(call.values[0], order) if is_known(call.values[0]) else None
-
-
 def is_known(value: Any) -> bool:
     return all(map(is_known, value)) if isinstance(value, tuple) else isinstance(value, int)
 
 
-def _compose(call: CuteCall) -> Any:
-    first = call.values[0]
-    if isinstance(first, Swizzle):
-        return make_composed(first, 0 if len(call.values) == 2 else call.values[1], require_plain(call.values[-1]))
-    second = make_tiler(call.values[1])
-    return _apply_layout(first, lambda layout: algebra.composition(layout, second))
+def _call_function(call: CuteCall) -> Any:
+    """Evaluate a function of a layout, a shape or a swizzle; of a tensor, it changes the layout."""
+    first, *rest = call.values
+    if call.name == "tile_to_shape":
+        rest = [get_extents(rest[0]), *filter(is_known, rest[1:])]
+    values = [make_tiler(value) for value in rest]
+    if isinstance(first, CuteTensor):
+        return replace(first, layout=call_function(call.name, [first.layout, *values]))
+    return call_function(call.name, [first if isinstance(first, Swizzle) else make_tiler(first), *values])
 
 
 def make_tiler(value: Any) -> Any:
@@ -131,33 +114,14 @@ def make_tiler(value: Any) -> Any:
     raise LayoutError("open_layout", "A tiler is not known.")
 
 
-def _apply_layout(value: Any, act: Callable[[CuteLayout], Any]) -> Any:
-    """Apply a function to a layout, or to that of a tensor."""
-    if isinstance(value, CuteTensor):
-        return replace(value, layout=act(value.layout))
-    return act(value if isinstance(value, CuteLayout) else require_plain(value))
-
-
-def _apply_operation(call: CuteCall) -> Any:
-    """Evaluate an operation of a layout, and of tilers."""
-    tilers = [make_tiler(value) for value in call.values[1:]]
-    return _apply_layout(call.values[0], lambda layout: call_function(call.name, [layout, *tilers]))
-
-
 def _group(call: CuteCall) -> Any:
     """Evaluate group_modes<begin, end>."""
-    begin, end = call.places
-
-    def group(layout: CuteLayout) -> CuteLayout:
-        modes = layout.modes
-        return algebra.concatenate(*modes[:begin], algebra.concatenate(*modes[begin:end]), *modes[end:])
-
-    return _apply_layout(call.values[0], lambda layout: algebra.apply_behind_swizzle(layout, group))
-
-
-def _tile_shape(call: CuteCall) -> Any:
-    order = call.values[2] if len(call.values) > 2 and is_known(call.values[2]) else None
-    return _apply_layout(call.values[0], lambda layout: tile_to_shape(layout, call.values[1], order))
+    value, (begin, end) = call.values[0], call.places
+    layout = value.layout if isinstance(value, CuteTensor) else value
+    modes = layout.modes
+    grouped = algebra.concatenate(*modes[:begin], algebra.concatenate(*modes[begin:end]), *modes[end:])
+    result = replace(layout, shape=grouped.shape, stride=grouped.stride)
+    return replace(value, layout=result) if isinstance(value, CuteTensor) else result
 
 
 def _call_tuple(call: CuteCall) -> Any:
@@ -170,18 +134,15 @@ def _call_tuple(call: CuteCall) -> Any:
 
 _OPERATIONS = (
     "logical_divide zipped_divide tiled_divide flat_divide logical_product blocked_product raked_product tiled_product"
-    " zipped_product coalesce flatten filter right_inverse left_inverse"
+    " zipped_product coalesce flatten filter right_inverse left_inverse make_ordered_layout composition tile_to_shape"
 )
 LAYOUT_FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys((name for name in TUPLES if name.startswith("make_")), _make_tuple),
-    **dict.fromkeys(_OPERATIONS.split(), _apply_operation),
+    **dict.fromkeys(_OPERATIONS.split(), _call_function),
     **dict.fromkeys(MODE_FUNCTIONS, _call_tuple),
     "get_nonswizzle_portion": lambda call: get_plain(call.values[0]),
     "get_swizzle_portion": lambda call: call.values[0].swizzle,
     "make_layout": make_layout,
-    "make_ordered_layout": _make_ordered,
-    "composition": _compose,
-    "tile_to_shape": _tile_shape,
     "group_modes": _group,
     "size": _measure,
 }
