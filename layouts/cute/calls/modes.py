@@ -18,7 +18,7 @@ from lanescope.cute.making import UnmadeValueError, Value
 from lanescope.cute.tuples import depth
 
 
-def get_modes(value: Value, places: Sequence[int]) -> Value:
+def _follow_modes(value: Value, places: Sequence[int]) -> Value:
     """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself.
 
     UnmadeValueError without such a mode.
@@ -42,14 +42,14 @@ def _get_shape(value: Value) -> Value:
 def _get_mode(values: Sequence[Value], places: Sequence[int]) -> Value:
     if len(values) != 1 or not places:
         raise UnmadeValueError("has no path of modes")
-    return get_modes(values[0], places)
+    return _follow_modes(values[0], places)
 
 
 def _select_modes(values: Sequence[Value], places: Sequence[int]) -> Value:
     """Return select<0, 2>(a): some modes, in a tuple or a layout of their own."""
     if len(values) != 1 or not places or not isinstance(values[0], tuple | CuteLayout):
         return None
-    chosen = tuple(get_modes(values[0], (place,)) for place in places)
+    chosen = tuple(_follow_modes(values[0], (place,)) for place in places)
     return chosen if isinstance(values[0], tuple) else algebra.concatenate(*chosen)
 
 
@@ -142,7 +142,7 @@ def _wrap_unary(function: Callable[[Value], Value]) -> Callable[[Sequence[Value]
 
 def _wrap_modal(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
     """Make a function of the mode that template arguments choose of one value."""
-    return lambda values, places: function(get_modes(values[0], places)) if len(values) == 1 else None
+    return lambda values, places: function(_follow_modes(values[0], places)) if len(values) == 1 else None
 
 
 MODE_FUNCTIONS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lanescope.cute.calls.functions import call_function
+from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import UnmadeValueError
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import LAYOUTS, TUPLES
 from lanescope.cxx.integers import COMPARED
@@ -121,7 +120,7 @@ def _call(home: TermText, term: SyntaxTerm, values: list[Value]) -> Value:
         return None
     try:
         return call_function(term.name, values, places)
-    except UnmadeValueError:
+    except OpenCuteValueError:
         return None
 
 

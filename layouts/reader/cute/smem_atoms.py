@@ -6,7 +6,8 @@ CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.ptx.table.descriptors import BASE32B
@@ -62,6 +63,24 @@ def make_canonical_layout(major: str, mode: Mode, bits: int) -> CuteLayout:
     """Return the layout of an atom for elements of `bits` bits, whose swizzle applies to byte addresses."""
     mn, k = mode.get_atom_size(bits, major)
     return CuteLayout((mn, k), (k, 1) if major == "K" else (1, mn), mode.swizzle(), bits)
+
+
+def make_storage(
+    atom: SmemAtomName, bits: int | None, sizes: Sequence[Any], order: Sequence[Any] | None
+) -> dict[str, Any]:
+    """Return the storage of tile_to_shape(atom, sizes, order), as POST /memory takes it; unknown sizes are None."""
+    mn, k = (size if isinstance(size, int) else None for size in (*sizes, None, None)[:2])
+    outer, inner = (*(order or ()), None, None)[:2]
+    return {
+        "kind": "canonical",
+        "element_bits": bits,
+        "major": atom.major,
+        "swizzle": atom.mode.name,
+        "mn": mn,
+        "k": k,
+        "order": "k" if outer is not None and inner is not None and outer > inner else "mn",
+        "base": None,
+    }
 
 
 def choose_smem_atom(selector: str, major: str, bits: int, run: int) -> SmemAtomName | None:

@@ -23,7 +23,14 @@ from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader.cute import shapes
-from lanescope.reader.cute.smem_atoms import NAMED, make_canonical_layout, parse_atom_kind, parse_atom_name
+from lanescope.reader.cute.smem_atoms import (
+    NAMED,
+    SmemAtomName,
+    make_canonical_layout,
+    make_storage,
+    parse_atom_kind,
+    parse_atom_name,
+)
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning, drop_repeats
@@ -309,18 +316,8 @@ class _Tile:
     def storage(self) -> dict[str, Any] | None:
         """The storage of a stage, as POST /memory takes it."""
         if self.atom.mode:
-            mn, k = (n if isinstance(n, int) else None for n in self.mn_k)
-            order = self.order
-            return {
-                "kind": "canonical",
-                "element_bits": self.atom.bits,
-                "major": self.atom.major,
-                "swizzle": self.atom.mode.name,
-                "mn": mn,
-                "k": k,
-                "order": "k" if order and len(order) > 1 and order[0] > order[1] else "mn",
-                "base": None,
-            }
+            named = SmemAtomName(self.atom.major, self.atom.mode)
+            return make_storage(named, self.atom.bits, self.mn_k, self.order)
         return {"kind": "cute", "layout": self.text} if self.text and self.modes == 2 else None
 
     @property

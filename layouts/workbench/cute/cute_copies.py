@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.cute.algebra import strip_swizzle
+from lanescope.cute.calls.functions import OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall

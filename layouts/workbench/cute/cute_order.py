@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cute.calls.functions import FUNCTIONS
+from lanescope.cute.calls.functions import FUNCTIONS, OpenCuteValueError
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_mmas import CuteAtom, OpenCuteValueError, find_tiled_mma
+from lanescope.reader.code.cute.cute_mmas import CuteAtom, find_tiled_mma
 from lanescope.reader.code.cute.cute_values import CuteEvaluator
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from lanescope.cute import algebra
+from lanescope.cute.calls.functions import OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import Nested
 from lanescope.descriptor.cute_descriptors import make_cute_descriptor
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_mmas import CuteAtom, CuteMma, OpenCuteValueError, find_tiled_mma
+from lanescope.reader.code.cute.cute_mmas import CuteAtom, CuteMma, find_tiled_mma
 from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall

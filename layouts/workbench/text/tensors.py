@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lanescope.cute.calls.functions import OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute.cute_values import make_call_layout, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.expression.integer_values import get_integer

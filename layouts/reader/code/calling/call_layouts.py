@@ -8,23 +8,24 @@ mode, whatever the element; the box's innermost dimension is the layout's contig
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lanescope.cute import algebra
-from lanescope.cute.calls.functions import call_function
+from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import UnmadeValueError
 from lanescope.cute.words import TUPLES
-from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
+from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError, parse_atom_major
+from lanescope.reader.code.cute.cute_atoms import find_smem_atom
+from lanescope.reader.code.cute.cute_mmas import get_type_bits
 from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_call_layout
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
-from lanescope.reader.cute.smem_atoms import parse_atom_kind, parse_atom_name
+from lanescope.reader.cute.smem_atoms import SmemAtomName, make_storage
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from lanescope.shared.tma import MOST_BOX
@@ -79,29 +80,6 @@ def walk_values(value: Any) -> Iterator[Any]:
                 pending.append(part)
 
 
-def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
-    """Parse the name of an atom into (major, swizzle, element bits, element); None for another value."""
-    if isinstance(value, OpaqueValue) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
-        return _parse_dsl_atom(value)
-    kind = value.typed if isinstance(value, ArrayValue) else value
-    name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
-    arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(getattr(value, "named", ())).get("<>", ())
-    atom = parse_atom_name(name, parse_atom_major(arguments))
-    if atom is None or atom.sparse or atom.base32:
-        return None
-    element = arguments[0] if arguments else None
-    bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
-    return atom.major, atom.mode.name, bits, str(element) if element is not None else None
-
-
-def _parse_dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
-    """Parse the Python DSL's make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16) likewise."""
-    kind = parse_atom_kind(str(call.arguments[0]))
-    if kind is None or kind.base32:
-        return None
-    return kind.major, kind.mode.name, *find_named_element(call.arguments[1])
-
-
 def _list_extents(value: Any) -> list[int | None]:
     """Return the extents of make_shape(…) or Shape<…>; None for an unknown one."""
     if not isinstance(value, ArrayValue):
@@ -116,50 +94,36 @@ def _get_extent(value: Any) -> int | None:
     """Return the size of a mode; None if it is unknown."""
     try:
         size: int = call_function("size", [CuteEvaluator("", None).evaluate_value(value)])
-    except (OpenCuteValueError, UnmadeValueError, LayoutError):
+    except (OpenCuteValueError, LayoutError):
         return None
     return size
 
 
 def _parse_tile_to_shape(value: Any) -> CallLayout | None:
     """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; None for another value."""
-    if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
-        atom = next((a for a in (_parse_atom(argument) for argument in walk_values(value.arguments[0])) if a), None)
-        if atom is None:
-            return None
-        sizes = _list_extents(value.arguments[1])
-        order = _list_extents(value.arguments[2]) if len(value.arguments) > 2 else None
-        return make_canonical_tile(atom, sizes, order)
-    return None
+    if not (isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2):
+        return None
+    atom, element = next(filter(None, map(find_smem_atom, walk_values(value.arguments[0]))), (None, None))
+    if atom is None or atom.sparse:
+        return None
+    bits, sizes = get_type_bits(element), _list_extents(value.arguments[1])
+    order = _list_extents(value.arguments[2]) if len(value.arguments) > 2 else None
+    return _make_canonical_tile(atom, (bits, None if element is None else str(element)), sizes, order)
 
 
-def make_canonical_tile(
-    atom: tuple[str, str, int | None, str | None], sizes: list[int | None], order: list[int | None] | None
+def _make_canonical_tile(
+    atom: SmemAtomName,
+    element: tuple[int | None, str | None],
+    sizes: Sequence[int | None],
+    order: Sequence[int | None] | None,
 ) -> CallLayout:
-    """Make the layout of tile_to_shape(atom, sizes, order); unknown sizes are None."""
-    major, swizzle, bits, element = atom
-    mn, k = [*sizes, None, None][:2]
-    outer, inner = [*(order or ()), None, None][:2]
-    k_first = outer is not None and inner is not None and outer > inner
-    storage = {
-        "kind": "canonical",
-        "element_bits": bits,
-        "major": major,
-        "swizzle": swizzle,
-        "mn": mn,
-        "k": k,
-        "order": "k" if k_first else "mn",
-        "base": None,
-    }
-    tile = None
-    if bits and mn and k:
-        try:
-            tile = Tile(
-                bits, major, get_mode(swizzle), mn, k, order="k" if k_first else "mn", base=0, swizzle_by="address"
-            )
-        except LayoutError:
-            tile = None
-    return CallLayout(bits, element, swizzle, storage, tile)
+    """Make the layout of tile_to_shape(atom, sizes, order) for an element (bits, name); unknown sizes are None."""
+    storage, tile = make_storage(atom, element[0], sizes, order), None
+    mn, k = storage["mn"], storage["k"]
+    if element[0] and mn and k:
+        with suppress(LayoutError):
+            tile = Tile(element[0], atom.major, atom.mode, mn, k, order=storage["order"], base=0, swizzle_by="address")
+    return CallLayout(*element, atom.mode.name, storage, tile)
 
 
 def find_named_element(value: Any) -> tuple[int | None, str | None]:
@@ -191,7 +155,7 @@ def read_literal_layout(value: Any, bits: int | None, element: str | None) -> Ca
     for major in ("K", "MN"):
         for order in ((0, 1), (1, 0)):
             if _is_canonical(plain, get_mode(name).get_atom_size(bits, major), (mn, k), (major, order)):
-                return make_canonical_tile((major, name, bits, element), [mn, k], [*order])
+                return _make_canonical_tile(SmemAtomName(major, get_mode(name)), (bits, element), (mn, k), order)
     return None
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from lanescope.blackwell.idesc import get_kind
 from lanescope.blackwell.kind import MmaKind
 from lanescope.cute import algebra
+from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import UnmadeValueError, make_compact_layout
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
@@ -25,21 +25,12 @@ from lanescope.ptx.table.kinds import ALONE, MAJORS, PAIR
 from lanescope.ptx.table.umma_atoms import SHARED
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
-from lanescope.reader.cute.smem_atoms import SmemAtomName, choose_smem_atom
 from lanescope.reader.cute.umma import find_atom_row
 from lanescope.reader.cutlass_names.cutlass import SELECTED_BITS, choose_wgmma_shape, find_warp_shape, find_wgmma
 
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
 MAJOR_NAMES = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
-
-
-class OpenCuteValueError(Exception):
-    """A CuTe value depends on something unknown; `words` is its text."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(words)
-        self.words = words
 
 
 def get_last_word(path: str) -> str:
@@ -117,7 +108,7 @@ def find_tiled_mma(value: Any, evaluate: Any, depth: int = 0) -> CuteMma:
     elif isinstance(kind, ResolvedType) and kind.arguments:
         find = _TYPED_MMAS.get(kind.name.split("::")[-1])
     if find is None:
-        raise OpenCuteValueError(_name_value(value))
+        raise OpenCuteValueError(name_value(value))
     return find(kind, evaluate, depth + 1)
 
 
@@ -138,7 +129,7 @@ _TYPED_MMAS: dict[str, _FindMma] = {
 }
 
 
-def _name_value(value: Any) -> str:
+def name_value(value: Any) -> str:
     """Return the last name of the path that a value depends on."""
     if isinstance(value, OpaqueValue) and value.head:
         return value.head
@@ -151,22 +142,19 @@ def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
     atom = find_atom(arguments[0], evaluate)
     atom_layout = evaluate(arguments[1]) if len(arguments) > 1 else (1, 1, 1)
     tiler = evaluate(arguments[2]) if len(arguments) > 2 else ()
-    try:
-        shape = make_compact_layout(atom_layout).shape
-    except (UnmadeValueError, LayoutError) as error:
-        raise OpenCuteValueError(shorten_name(arguments[1])) from error
-    counts = [_get_size(mode) for mode in (shape if isinstance(shape, tuple) else (shape,))]
+    shape = call_function("make_layout", [atom_layout], text=shorten_name(arguments[-1])).shape
+    counts = [get_size(mode) for mode in (shape if isinstance(shape, tuple) else (shape,))]
     sizes = (*counts, 1, 1, 1)[:3]
     if not isinstance(tiler, tuple) or not all(part is None or isinstance(part, int | CuteLayout) for part in tiler):
         raise OpenCuteValueError(shorten_name(arguments[2]))
     return CuteMma(atom, (sizes[0], sizes[1], sizes[2]), tiler)
 
 
-def _get_size(mode: Any) -> int:
+def get_size(mode: Any) -> int:
     """Return the size of a mode; OpenCuteValueError unless it is a number or a tuple."""
     if not isinstance(mode, int | tuple):
         raise OpenCuteValueError(str(mode))
-    return mode if isinstance(mode, int) else prod(_get_size(item) for item in mode)
+    return mode if isinstance(mode, int) else prod(get_size(item) for item in mode)
 
 
 def find_atom(value: Any, evaluate: Any, depth: int = 0) -> CuteAtom:
@@ -239,7 +227,7 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     """Return the atom of GMMA::ss_op_selector<A, B, D, TileShape_MNK, MajorA, MajorB>(), with the largest N that
     divides the tile's.
     """
-    arguments = _get_templates(call)
+    arguments = get_templates(call)
     bits = get_type_bits(arguments[0]) if arguments else None
     if len(arguments) < 4 or bits not in SELECTED_BITS:
         raise OpenCuteValueError(shorten_name(arguments[0]) if arguments else call.text)
@@ -250,7 +238,7 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     )
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
         raise OpenCuteValueError(call.text)
-    shape = choose_wgmma_shape(bits, _get_size(tile[1]))
+    shape = choose_wgmma_shape(bits, get_size(tile[1]))
     if shape is None:
         raise OpenCuteValueError(call.text)
     return CuteAtom("m{}n{}k{}".format(*shape), shape, WGMMA, bits, majors, call.head[0] == "s")
@@ -260,20 +248,20 @@ def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     """Return the atom of sm100_make_1sm_trivial_tiled_mma<A, B, D, TileShape_MNK, Cluster, MajorA, MajorB>():
     cutlass/gemm/collective/builders/sm100_common.inl.
     """
-    arguments = _get_templates(call)
+    arguments = get_templates(call)
     if len(arguments) < 7:
         raise OpenCuteValueError(call.head)
     bits, majors, tile = get_type_bits(arguments[0]), _parse_majors(arguments[5:7]), evaluate(arguments[3])
     if bits not in SELECTED_BITS or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
         raise OpenCuteValueError(shorten_name(arguments[0]) if bits is None else call.head)
-    kind, m, n = get_kind(TCGEN05.readers[bits]), _get_size(tile[0]), _get_size(tile[1])
+    kind, m, n = get_kind(TCGEN05.readers[bits]), get_size(tile[0]), get_size(tile[1])
     atom = _make_umma_atom(f"tcgen05.mma m{m}n{n}k{kind.k}", kind, _TRIVIAL[call.head], (m, n), majors)
     if atom is None:
         raise OpenCuteValueError(call.head)
     return atom
 
 
-def _get_templates(call: OpaqueValue) -> tuple[Any, ...]:
+def get_templates(call: OpaqueValue) -> tuple[Any, ...]:
     return tuple(
         argument for argument in dict(call.named).get("<>", ()) if str(argument) not in ("typename", "template")
     )
@@ -301,11 +289,6 @@ def parse_major(value: Any) -> str:
         return MAJOR_NAMES.get(number, "")
     word = get_last_word(str(value))
     return word if word in MAJORS else ""
-
-
-def parse_atom_major(arguments: Sequence[Any]) -> str:
-    """Return the major of GMMA::Layout_SW128_Atom<T, major>, "" without one."""
-    return parse_major(arguments[1]) if len(arguments) > 1 else ""
 
 
 def _parse_majors(values: Sequence[Any]) -> tuple[str, str] | None:
@@ -356,7 +339,7 @@ def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
     if not isinstance(shape, tuple) or len(shape) < 2 or mma.atom.form is None or not mma.ordered:
         return None
     parts = (mma.atom.shape["ab".index(operand)] * mma.atoms["ab".index(operand)], mma.atom.shape[2] * mma.atoms[2])
-    sizes = tuple(_get_size(mode) for mode in shape[:2])
+    sizes = tuple(get_size(mode) for mode in shape[:2])
     if any(size % part for size, part in zip(sizes, parts, strict=True)):
         return None
     return (mma.atom.get_tile(operand), sizes[0] // parts[0], sizes[1] // parts[1], *shape[2:])
@@ -369,25 +352,6 @@ def tile_to_mma_shape(values: Sequence[Any]) -> CuteLayout | None:
     shape = values[1]
     if not isinstance(shape, tuple) or len(shape) < 3 or not isinstance(shape[0], tuple) or len(shape[0]) != 2:
         return None
-    atom_shape = tuple(_get_size(mode) for mode in shape[0])
-    tile_shape = (atom_shape[0] * _get_size(shape[1]), atom_shape[1] * _get_size(shape[2]), *shape[3:])
+    atom_shape = tuple(get_size(mode) for mode in shape[0])
+    tile_shape = (atom_shape[0] * get_size(shape[1]), atom_shape[1] * get_size(shape[2]), *shape[3:])
     return algebra.tiled_divide(algebra.tile_to_shape(values[0], tile_shape, *values[2:]), atom_shape)
-
-
-# layouts that CUTLASS selects -----------------------------------------------------------------------------------------
-
-SMEM_SELECTORS = frozenset(("ss_smem_selector", "sm100_smem_selector"))
-
-
-def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, int]:
-    """Return (atom, element bits) of a call of SMEM_SELECTORS; OpenCuteValueError if it is unknown."""
-    arguments = _get_templates(call)
-    major = parse_major(arguments[0]) if len(arguments) >= 4 else ""
-    bits = get_type_bits(arguments[1]) if major else None
-    if bits is None:
-        raise OpenCuteValueError(_name_value(arguments[1]) if major else call.head)
-    block = evaluate(arguments[2 if major == "MN" else 3])
-    atom = choose_smem_atom(call.head, major, bits, _get_size(block[0] if isinstance(block, tuple) else block))
-    if atom is None:
-        raise OpenCuteValueError(call.head)
-    return atom, bits

@@ -13,30 +13,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cute.calls.functions import FUNCTIONS, call_function
+from lanescope.cute.calls.functions import FUNCTIONS, OpenCuteValueError, call_function
 from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
-from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value, drop_empty_swizzle
+from lanescope.cute.making import MAKERS, PointerUnit, Value
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.integers import INT
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_mmas import (
-    MMA_CALLS,
-    SMEM_SELECTORS,
-    OpenCuteValueError,
-    evaluate_mma_call,
-    get_last_word,
-    get_type_bits,
-    parse_atom_major,
-    select_smem_atom,
-)
+from lanescope.reader.code.cute.cute_atoms import SMEM_SELECTORS, make_atom_layout, select_smem_atom
+from lanescope.reader.code.cute.cute_mmas import MMA_CALLS, evaluate_mma_call, get_last_word
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
 from lanescope.reader.cute import smem_layouts
-from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
 from lanescope.reader.grammars import terms
 
 if TYPE_CHECKING:
@@ -72,7 +63,7 @@ def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> C
 
 
 def _make_layout(values: list[Value]) -> CuteLayout:
-    layout: CuteLayout = _call_cute("make_layout", values, (), "a layout")
+    layout: CuteLayout = call_function("make_layout", values, text="a layout")
     return layout
 
 
@@ -89,6 +80,8 @@ class CuteEvaluator:
             raise OpenCuteValueError(shorten_name(value))
         if isinstance(value, tuple):
             return tuple(self.evaluate_value(item, depth + 1) for item in value)
+        if (atom := make_atom_layout(value, self.bits)) is not None:
+            return atom
         if isinstance(value, ResolvedType):
             return self._evaluate_type(value, depth)
         if isinstance(value, ArrayValue):
@@ -149,16 +142,13 @@ class CuteEvaluator:
             return None
         if name in LEFT or name in RIGHT:
             return "left" if name in LEFT else "right"
-        if (atom := parse_atom_name(name, parse_atom_major(kind.arguments))) and not atom.base32:
-            of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
-            return make_canonical_atom(atom, of)
         if (inner := _get_inner(name, kind)) is not None:
             return self.evaluate_value(inner, depth + 1)
         if _FLAG.fullmatch(name):
             return PointerUnit(self._get_flag_bits(kind, depth))
         if name not in FUNCTIONS:
             raise OpenCuteValueError(str(kind))
-        return _call_cute(name, [self.evaluate_value(item, depth + 1) for item in kind.arguments], (), str(kind))
+        return call_function(name, [self.evaluate_value(item, depth + 1) for item in kind.arguments], text=str(kind))
 
     def _get_flag_bits(self, kind: ResolvedType, depth: int) -> int:
         """Return the element bits of a flagged pointer; for an unknown type, those of the instruction."""
@@ -184,19 +174,17 @@ class CuteEvaluator:
             return self.evaluate_value(typed, depth + 1)
         if name not in FUNCTIONS:
             raise OpenCuteValueError(str(typed))
-        return _call_cute(name, [self.evaluate_value(item, depth + 1) for item in cells], (), str(typed))
+        return call_function(name, [self.evaluate_value(item, depth + 1) for item in cells], text=str(typed))
 
     def _evaluate_call(self, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a CuTe call; a plain name is unknown."""
-        if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-            return self._make_smem_atom(term)
         name = get_last_word(term.head)
         if not name:
             return self._evaluate_name(term, depth)
         named = dict(term.named)
         templates = named.pop("<>", ())
         if name in SMEM_SELECTORS:
-            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, depth + 1)))
+            return select_smem_atom(term, lambda value: self.evaluate_value(value, depth + 1))
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, depth)
         if name not in FUNCTIONS:
@@ -205,14 +193,7 @@ class CuteEvaluator:
         mode = named.pop("mode", None)  # of the DSL
         places = self._evaluate_places(chosen if mode is None else [mode], depth) if name in _TEMPLATED else ()
         words = {word: self.evaluate_value(value, depth + 1) for word, value in named.items() if word not in _OWNERS}
-        return _call_cute(name, self.evaluate_arguments(term, depth), places, term.text, **words)
-
-    def _make_smem_atom(self, term: OpaqueValue) -> Value:
-        """Evaluate the DSL's make_smem_layout_atom(kind, element_type)."""
-        atom_kind = parse_atom_kind(str(term.arguments[0]))
-        if atom_kind is None or atom_kind.base32:
-            raise OpenCuteValueError(str(term.arguments[0]))
-        return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
+        return call_function(name, self.evaluate_arguments(term, depth), places, words, term.text)
 
     def _evaluate_mma_call(self, name: str, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a call on a TiledMMA: its sizes, and the shapes of partitioned tensors."""
@@ -230,8 +211,6 @@ class CuteEvaluator:
     def _evaluate_name(self, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a name or a word: an atom, None, a number."""
         word = get_last_word(term.text)
-        if (atom := parse_atom_name(word)) and not atom.base32:
-            return make_canonical_atom(atom, _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
             return self.evaluate_value(term.kind, depth + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
@@ -307,30 +286,3 @@ def freeze_value(value: Any, depth: int = 0) -> Any:
         return value
     cells = [Cell(freeze_value(cell.value, depth + 1), cell.kind, cell.name) for cell in value.cells]
     return ArrayValue(cells, value.element, value.name, value.typed)
-
-
-def _call_cute(name: str, values: list[Value], places: Sequence[int], text: str, **words: Value) -> Value:
-    """Apply a CuTe type or function to its arguments; text: the source of the call."""
-    try:
-        return call_function(name, values, places, **words)
-    except UnmadeValueError as error:
-        if error.wrong:
-            raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None
-        raise OpenCuteValueError(text) from None
-
-
-def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
-    """Return the bits of an atom's element type; `bits` if the type is unknown."""
-    for element in types:
-        if element_bits := get_type_bits(element):
-            return element_bits
-    if bits is None:
-        raise OpenCuteValueError(shorten_name(types[0]) if types else "the element type")
-    return bits
-
-
-def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
-    """Make GMMA::Layout_K_SW128_Atom or another canonical atom, for elements of `bits` bits."""
-    if bits not in (1, 2, 4, 8, 16, 32, 64):
-        raise OpenCuteValueError(f"elements of {bits} bits")
-    return drop_empty_swizzle(make_canonical_layout(atom.major, atom.mode, bits))

@@ -12,8 +12,8 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_leaves
 from lanescope.ptx.table.kinds import MAJORS
-from lanescope.reader.code.cute.cute_mmas import MAJOR_NAMES, SMEM_SELECTORS
-from lanescope.reader.code.cute.cute_values import make_canonical_atom
+from lanescope.reader.code.cute.cute_atoms import SMEM_SELECTORS, make_canonical_atom
+from lanescope.reader.code.cute.cute_mmas import MAJOR_NAMES
 from lanescope.reader.cute.smem_atoms import choose_smem_atom
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.cute.async_mma import AsyncMma, note_fragment, note_gemm, partition

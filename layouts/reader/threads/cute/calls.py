@@ -8,9 +8,9 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
-from lanescope.cute.calls.modes import get_modes
+from lanescope.cute.calls import functions
+from lanescope.cute.calls.functions import OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import UnmadeValueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import async_mma, bulk, copies, products
@@ -76,7 +76,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
         return NOT_HERE
     try:
         result = expose(act(CuteCall(run, name, node, scope, values, given)), node.span)
-    except (LayoutError, UnmadeValueError, *_NOT_FOLLOWED):
+    except (LayoutError, OpenCuteValueError, *_NOT_FOLLOWED):
         copies.forget_tensors(run, values, name)
         return None
     if result is None and name not in _WITHOUT_RESULT:
@@ -280,7 +280,7 @@ def _make_operand(call: CuteCall) -> Any:
 def _get_part(call: CuteCall) -> Any:
     """Evaluate tensor<mode>(tensor)."""
     tensor = call.values[0]
-    layout = get_modes(tensor.layout, call.places) if isinstance(tensor, CuteTensor) else None
+    layout = functions.call_function("get", [tensor.layout], call.places) if isinstance(tensor, CuteTensor) else None
     return replace(tensor, layout=layout) if layout is not None else None
 
 

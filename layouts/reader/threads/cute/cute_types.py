@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
-from lanescope.cute.calls.functions import call_function
+from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import UnmadeValueError
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
-from lanescope.reader.code.cute.cute_values import make_canonical_atom, names_cute
+from lanescope.reader.code.cute.cute_atoms import make_canonical_atom
+from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.cute.smem_atoms import parse_atom_name
 from lanescope.reader.cutlass_names.cutlass import find_warp_shape
@@ -207,7 +207,7 @@ def _make_type(run: KernelRunner, name: str, values: list[Any]) -> Any:
     act = _TEMPLATES.get(name)
     try:
         return act(run, *values) if act is not None else None
-    except (TypeError, UnmadeValueError):  # another number of arguments, or values that CuTe does not compile
+    except (TypeError, OpenCuteValueError):  # another number of arguments, or values that CuTe does not compile
         return None
 
 

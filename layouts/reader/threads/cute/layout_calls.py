@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.calls.functions import call_function
-from lanescope.cute.calls.modes import MODE_FUNCTIONS, get_modes
+from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
@@ -70,7 +70,8 @@ def measure(value: Any) -> Any:
 
 def _measure(call: CuteCall) -> Any:
     """Evaluate size<…>(value)."""
-    return measure(get_modes(get_plain(call.values[0]), call.places))
+    value = get_plain(call.values[0])
+    return measure(call_function("get", [value], call.places) if call.places else value)
 
 
 def _make_tuple(call: CuteCall) -> Any:
