@@ -27,6 +27,17 @@ def list_leaves(nested: Nested) -> list[Any]:
     return [n for item in nested for n in list_leaves(item)] if isinstance(nested, tuple) else [nested]
 
 
+def map_leaves(function: Callable[..., Any], nested: Nested, *others: Nested) -> Nested:
+    """Return tuples nested alike with the function of each leaf, and of the others' values at its place.
+
+    >>> map_leaves(lambda size, step: size * step, (4, (2, 8)), (1, (4, 8)))
+    (4, (8, 64))
+    """
+    if isinstance(nested, tuple):
+        return tuple(map_leaves(function, *items) for items in zip(nested, *others, strict=True))
+    return function(nested, *others)
+
+
 def pair_leaves(shape: Nested, stride: Nested) -> list[tuple[Any, Any]]:
     """Return (size, stride) of every digit of a shape, left to right."""
     return list(zip(list_leaves(shape), list_leaves(stride), strict=True))

@@ -20,6 +20,7 @@ from lanescope.cute.tuples import (
     depth,
     format_tuple,
     list_leaves,
+    map_leaves,
     rank,
     size,
 )
@@ -29,14 +30,8 @@ from lanescope.shared.swizzle import Swizzle
 
 def _map_modes(layout: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
     """Return a layout with a function applied to every (size, stride)."""
-
-    def walk(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
-        if isinstance(shape, int):
-            return act(shape, stride)
-        pairs = [walk(s, d) for s, d in zip(shape, stride, strict=True)]
-        return tuple(s for s, _ in pairs), tuple(d for _, d in pairs)
-
-    return CuteLayout(*walk(layout.shape, layout.stride))
+    shape = map_leaves(lambda n, d: act(n, d)[0], layout.shape, layout.stride)
+    return CuteLayout(shape, map_leaves(lambda n, d: act(n, d)[1], layout.shape, layout.stride))
 
 
 def upcast(layout: CuteLayout, count: int) -> CuteLayout:
@@ -125,7 +120,7 @@ def slice_and_offset(layout: CuteLayout, coord: Nested) -> tuple[CuteLayout, int
         return ()
 
     shape, stride = pick(coord, layout.shape), pick(coord, layout.stride)
-    at = coordinate_to_index(_zero_underscores(coord), layout.shape, layout.stride)
+    at = coordinate_to_index(map_leaves(lambda at: at or 0, coord), layout.shape, layout.stride)
     rest = CuteLayout(shape, stride) if shape else ONE
     if coord is None:
         rest = strip_swizzle(layout)
@@ -153,10 +148,6 @@ def require_inside(coord: Nested, shape: Nested) -> None:
             f"From 0 to {size(shape) - 1}, or _ for the complete mode.",
             "coord",
         )
-
-
-def _zero_underscores(coord: Nested) -> Nested:
-    return tuple(map(_zero_underscores, coord)) if isinstance(coord, tuple) else coord or 0
 
 
 def format_coordinate(coord: Nested) -> str:

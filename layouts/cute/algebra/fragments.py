@@ -26,7 +26,7 @@ from lanescope.cute.algebra.functions import (
 )
 from lanescope.cute.algebra.tilers import logical_divide, logical_product, zipped_divide
 from lanescope.cute.layout import MOST, CuteLayout
-from lanescope.cute.tuples import Nested, list_leaves, list_modes, size
+from lanescope.cute.tuples import Nested, list_leaves, list_modes, make_compact_strides, map_leaves, size
 from lanescope.errors import LayoutError
 
 
@@ -46,7 +46,7 @@ def make_layout_like(layout: CuteLayout) -> CuteLayout:
     """Return the layout with compact strides in the order of its strides; strides of 0 are kept."""
     require_plain(layout, "make_layout_like")
     kept = _filter_zeros(layout.shape, layout.stride)
-    return CuteLayout(layout.shape, _mark_broadcasts(_order_strides(kept, layout.stride), layout.shape, layout.stride))
+    return CuteLayout(layout.shape, _mark_broadcasts(_order_strides(kept, layout.stride), layout.stride))
 
 
 def make_fragment_like(layout: CuteLayout, dynamic: Nested = ()) -> CuteLayout:
@@ -63,8 +63,8 @@ def make_fragment_like(layout: CuteLayout, dynamic: Nested = ()) -> CuteLayout:
     rest, order = list_modes(plain.shape)[1:], list_modes(plain.stride)[1:]
     block = max(1, size(kept))
     ranks = _rank_dynamic(order, list_modes(dynamic)[1:]) if dynamic else order
-    strides = _scale(_order_strides(rest, ranks), block)
-    return CuteLayout((first, *rest), (_mark_broadcasts(_compact(kept), first, first_stride), *list_modes(strides)))
+    strides = map_leaves(lambda step: step * block, _order_strides(rest, ranks))
+    return CuteLayout((first, *rest), (_mark_broadcasts(_compact(kept), first_stride), *list_modes(strides)))
 
 
 def decay_swizzle(layout: CuteLayout) -> tuple[CuteLayout, Nested]:
@@ -94,7 +94,8 @@ def decay_swizzle(layout: CuteLayout) -> tuple[CuteLayout, Nested]:
     except LayoutError:
         return layout, ()
     steps = {tag: (low if at < bits else high) << at % bits for at, tag in enumerate(tags)}
-    return CuteLayout(result.shape, _replace(result.stride, steps)), _mark(result.stride, steps)
+    stride = map_leaves(lambda step: steps.get(step, step), result.stride)
+    return CuteLayout(result.shape, stride), map_leaves(steps.__contains__, result.stride)
 
 
 def convert_layout_acc_rowcol(layout: CuteLayout, transposed: bool = False) -> CuteLayout:
@@ -203,27 +204,17 @@ def create_tma_multicast_mask(ctas: CuteLayout, coord: Nested, *modes: int) -> i
 
 def _compact(shape: Nested, start: int = 1) -> Nested:
     """Return compact column-major strides, 0 for a mode of size 1, as CuTe does for static modes."""
-    if isinstance(shape, int):
-        return start if shape > 1 else 0
-    out = []
-    for mode in shape:
-        out.append(_compact(mode, start))
-        start *= size(mode)
-    return tuple(out)
+    return map_leaves(lambda n, step: step if n > 1 else 0, shape, make_compact_strides(shape, start))
 
 
 def _filter_zeros(shape: Nested, stride: Nested) -> Nested:
     """Return the shape with size 1 where the stride is 0."""
-    if isinstance(shape, int):
-        return 1 if stride == 0 else shape
-    return tuple(_filter_zeros(s, d) for s, d in zip(shape, stride, strict=True))
+    return map_leaves(lambda n, step: n if step else 1, shape, stride)
 
 
-def _mark_broadcasts(strides: Nested, shape: Nested, stride: Nested) -> Nested:
+def _mark_broadcasts(strides: Nested, stride: Nested) -> Nested:
     """Return strides with 0 for the modes whose `stride` is 0."""
-    if isinstance(shape, int):
-        return 0 if stride == 0 else strides
-    return tuple(_mark_broadcasts(m, s, d) for m, s, d in zip(strides, shape, stride, strict=True))
+    return map_leaves(lambda step, old: step if old else 0, strides, stride)
 
 
 def _order_strides(shape: Nested, order: Nested) -> Nested:
@@ -249,26 +240,8 @@ def _rank_dynamic(order: Nested, dynamic: Nested) -> Nested:
     behind = max(list_leaves(order), default=0) + 1
     numbers = iter(range(behind, behind + len(list_leaves(order))))
 
-    def walk(part: Nested, marks: Nested) -> Nested:
-        if isinstance(part, tuple):
-            return tuple(walk(p, m) for p, m in zip(part, marks, strict=True))
+    def rank(part: int, marked: bool) -> int:
         number = next(numbers)
-        return number if marks else part
+        return number if marked else part
 
-    return walk(order, marks=dynamic)
-
-
-def _scale(stride: Nested, by: int) -> Nested:
-    return tuple(_scale(part, by) for part in stride) if isinstance(stride, tuple) else stride * by
-
-
-def _replace(stride: Nested, steps: dict[int, int]) -> Nested:
-    if isinstance(stride, tuple):
-        return tuple(_replace(part, steps) for part in stride)
-    return steps.get(stride, stride)
-
-
-def _mark(stride: Nested, steps: dict[int, int]) -> Nested:
-    if isinstance(stride, tuple):
-        return tuple(_mark(part, steps) for part in stride)
-    return stride in steps
+    return map_leaves(rank, order, dynamic)

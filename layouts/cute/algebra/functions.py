@@ -20,6 +20,7 @@ from lanescope.cute.tuples import (
     list_modes,
     make_compact_strides,
     make_row_major_strides,
+    map_leaves,
     size,
     unwrap_single,
 )
@@ -62,9 +63,7 @@ def format_tiler(tiler: Tiler) -> str:
 
 def get_tiler_size(tiler: Tiler) -> Nested:
     """Return the sizes of a tiler's modes; None for an underscore."""
-    if isinstance(tiler, tuple):
-        return tuple(map(get_tiler_size, tiler))
-    return tiler if tiler is None or isinstance(tiler, int) else tiler.size
+    return map_leaves(lambda mode: mode.size if isinstance(mode, CuteLayout) else mode, tiler)
 
 
 def make_refusal(message: str, hint: str) -> LayoutError:
@@ -183,9 +182,7 @@ def _check_carry(a: CuteLayout, b: CuteLayout, result: CuteLayout) -> None:
 
 def _reduce_strides(stride: Nested) -> Nested:
     """Return strides modulo a prime where they are too large for NumPy, as those that stand for open numbers are."""
-    if isinstance(stride, tuple):
-        return tuple(map(_reduce_strides, stride))
-    return stride if abs(stride) < _PRIME else stride % _PRIME
+    return map_leaves(lambda step: step if abs(step) < _PRIME else step % _PRIME, stride)
 
 
 def _compose_mode(

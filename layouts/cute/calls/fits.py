@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from lanescope.cute import tuples
 from lanescope.cute.calls.sentences import Value
-from lanescope.cute.layout import CuteLayout
+from lanescope.cute.layout import CuteLayout, Nested
 from lanescope.errors import LayoutError
 
 FITTED = {"composition", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"}
@@ -41,9 +40,8 @@ def find_nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value]
             for change in (*range(-min(numbers[at] - 1, 16), 0), *range(1, 17)):
                 new = [*numbers]
                 new[at] += change
-                new_layout = (
-                    (_nest_like(b.shape, new), b.stride) if field == 0 else (b.shape, _nest_like(b.stride, new))
-                )
+                nested = _nest_like(b.shape, new)
+                new_layout = (nested, b.stride) if field == 0 else (b.shape, nested)
                 tried.append((abs(change), CuteLayout(*new_layout)))
     fits: list[CuteLayout] = []
     for _, candidate in sorted(tried, key=lambda item: item[0]):
@@ -59,11 +57,7 @@ def find_nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value]
     return fits
 
 
-def _nest_like(nested: Any, flat: Sequence[int]) -> Any:
+def _nest_like(nested: Nested, flat: Sequence[int]) -> Nested:
     """Return numbers nested like another tuple."""
-    left = list(flat)
-
-    def walk(item: Any) -> Any:
-        return left.pop(0) if isinstance(item, int) else tuple(walk(part) for part in item)
-
-    return walk(nested)
+    left = iter(flat)
+    return tuples.map_leaves(lambda _: next(left), nested)

@@ -10,6 +10,7 @@ from typing import Any
 
 from lanescope.cute import algebra, layout as cute
 from lanescope.cute.text import parse_cute_layout, parse_layout
+from lanescope.cute.tuples import map_leaves
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -306,19 +307,15 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
                 key = op.cute, transposed
                 if key not in spelled:
                     layout = parse_layout(op.cute)
-                    stride = (
-                        _transpose_strides(layout.stride, op.row_count, op.col_count) if transposed else layout.stride
-                    )
-                    spelled[key] = _coalesce_modes(cute.CuteLayout(layout.shape, stride))
+                    layout = _transpose(layout, op.row_count, op.col_count) if transposed else layout
+                    spelled[key] = _coalesce_modes(layout)
                 layouts.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
     return layouts
 
 
-def _transpose_strides(stride: Any, rows: int, cols: int) -> Any:
-    """Return the strides of the same elements in the transposed matrix, column-major."""
-    if isinstance(stride, tuple):
-        return tuple(_transpose_strides(inner, rows, cols) for inner in stride)
-    return stride % rows * cols + stride // rows
+def _transpose(layout: cute.CuteLayout, rows: int, cols: int) -> cute.CuteLayout:
+    """Return the layout of the same elements in the transposed matrix, column-major."""
+    return replace(layout, stride=map_leaves(lambda step: step % rows * cols + step // rows, layout.stride))
 
 
 def _find_fragments(layout: cute.CuteLayout) -> tuple[TextMeaning, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import list_leaves
+from lanescope.cute.tuples import list_leaves, map_leaves
 from lanescope.cute.words import UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -92,9 +92,7 @@ def _make_shape(home: TermText, value: Value) -> TensorShape | None:
 
 def _list_open_symbols(shape: Any) -> Any:
     """Return a shape with symbols replaced by OPEN."""
-    if isinstance(shape, tuple):
-        return tuple(_list_open_symbols(mode) for mode in shape)
-    return shape if isinstance(shape, int) else OPEN
+    return map_leaves(lambda size: size if isinstance(size, int) else OPEN, shape)
 
 
 def _parse_make_tensor(home: TermText, value: SyntaxTerm) -> TensorShape | None:

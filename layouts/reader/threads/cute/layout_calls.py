@@ -11,6 +11,7 @@ from lanescope.cute import algebra
 from lanescope.cute.calls.functions import call_function
 from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import map_leaves
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
@@ -106,13 +107,13 @@ def _call_function(call: CuteCall) -> Any:
 
 def make_tiler(value: Any) -> Any:
     """Return a tiler: a layout, a size, or a tuple of tilers with None for underscores."""
-    if isinstance(value, tuple):
-        return tuple(make_tiler(item) for item in value)
-    if value is UNDERSCORE:
-        return None
-    if isinstance(value, CuteLayout | int):
-        return value
-    raise LayoutError("open_layout", "A tiler is not known.")
+    return map_leaves(_make_tiler_mode, value)
+
+
+def _make_tiler_mode(value: Any) -> Any:
+    if value is not UNDERSCORE and not isinstance(value, CuteLayout | int):
+        raise LayoutError("open_layout", "A tiler is not known.")
+    return None if value is UNDERSCORE else value
 
 
 def _group(call: CuteCall) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import is_congruent, make_compact_strides, make_row_major_strides
+from lanescope.cute.tuples import is_congruent, make_compact_strides, make_row_major_strides, map_leaves
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.cute.open_strides import OPEN_EXTENT
 from lanescope.reader.threads.language.numbers import LONG, Number, ThreadNumber, make_number, multiply_numbers
@@ -28,7 +27,7 @@ def make_strided(run: KernelRunner, shape: Any, stride: Any) -> CuteLayout | Non
     if stride == "left" or stride == "right":
         make_strides = make_compact_strides if stride == "left" else make_row_major_strides
         stride = make_strides(shape, make_number(1, LONG), _multiply)
-    encoded, sizes = _map(stride, run.strides.encode), get_extents(shape)
+    encoded, sizes = map_leaves(run.strides.encode, stride), get_extents(shape)
     return CuteLayout(sizes, encoded) if is_congruent(sizes, encoded) else None
 
 
@@ -38,11 +37,7 @@ def _multiply(stride: Number, size: Any) -> Number:
 
 def get_extents(shape: Any) -> Any:
     """Return a shape, with numbers that stand for open ones."""
-    return _map(shape, lambda size: OPEN_EXTENT if isinstance(size, ThreadNumber) else size)
-
-
-def _map(value: Any, act: Callable[[Any], Any]) -> Any:
-    return tuple(_map(item, act) for item in value) if isinstance(value, tuple) else act(value)
+    return map_leaves(lambda size: OPEN_EXTENT if isinstance(size, ThreadNumber) else size, shape)
 
 
 def require_plain(value: Any) -> CuteLayout:
