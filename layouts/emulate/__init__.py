@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from lanescope.emulate.instructions import (  # noqa: F401
     arithmetic,
     atomics,
-    bits,
     bulk,
     bulk_tensor,
     clusters,

@@ -29,10 +29,10 @@ from lanescope.emulate.text.program import (
     Symbol,
     VectorOperand,
 )
-from lanescope.emulate.text.types import TYPES, RegisterType
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
+from lanescope.ptx.register_types import TYPES, RegisterType
 from lanescope.ptx.table.opcodes import FIRST_WORDS
 
 if TYPE_CHECKING:

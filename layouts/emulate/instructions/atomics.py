@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
-from lanescope.emulate.instructions.arithmetic import check_words, join_lanes, take_lanes
+from lanescope.emulate.instructions.arithmetic import check_words
 from lanescope.emulate.instructions.data import find_space
 from lanescope.emulate.instructions.floats import choose_extreme, flush_element, mark_nan32
 from lanescope.emulate.instructions.rounding import ELEMENTS, Element, add_to_odd, decode, encode
@@ -25,7 +25,8 @@ from lanescope.emulate.text.program import (
     Statement,
     require_address,
 )
-from lanescope.emulate.text.types import TYPES, U128, RegisterType
+from lanescope.ptx.operations.operation import join_lanes, take_lanes
+from lanescope.ptx.register_types import TYPES, U128, RegisterType
 
 Array = NDArray[Any]
 Update = Callable[..., Array]

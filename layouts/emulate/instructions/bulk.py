@@ -27,7 +27,7 @@ from lanescope.emulate.state.block import Group
 from lanescope.emulate.state.mbarrier_state import complete_bytes, split_addresses
 from lanescope.emulate.state.memory import OFFSET_MASK, RANK_SHIFT, FaultError, truncate_address
 from lanescope.emulate.text.program import Immediate, Operand, RemainingOperands, Statement
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 KIND = "bulk"
 COMPLETION = ("mbarrier::complete_tx::bytes", "bulk_group")

@@ -34,7 +34,7 @@ from lanescope.emulate.state.tensor_boxes import (
     scatter_to_shared,
 )
 from lanescope.emulate.text.program import AddressOperand, Operand, RemainingOperands, Statement, VectorOperand
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 from lanescope.shared import tma
 
 DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")

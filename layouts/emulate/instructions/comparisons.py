@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
-from lanescope.emulate.instructions.arithmetic import apply, apply_types, check_words, join_lanes, take_lanes
+from lanescope.emulate.instructions.arithmetic import apply, apply_types, check_words
 from lanescope.emulate.instructions.floats import flush_element, get_element
 from lanescope.emulate.instructions.rounding import ELEMENTS, decode, encode, flush
 from lanescope.emulate.state.block import Group
 from lanescope.emulate.text.program import Operand, PairOperand, Statement
-from lanescope.emulate.text.types import TYPES, RegisterType
+from lanescope.ptx.operations.operation import join_lanes, take_lanes
+from lanescope.ptx.register_types import TYPES, RegisterType
 
 Array = NDArray[Any]
 Comparison = Callable[[Array, Array], Array]

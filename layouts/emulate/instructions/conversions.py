@@ -16,7 +16,7 @@ from lanescope.emulate.instructions.arithmetic import apply_types, check_words
 from lanescope.emulate.instructions.floats import finish
 from lanescope.emulate.instructions.rounding import DIRECTIONS, ELEMENTS, Element, add_to_odd, decode, encode, flush
 from lanescope.emulate.text.program import Statement
-from lanescope.emulate.text.types import TYPES, RegisterType
+from lanescope.ptx.register_types import TYPES, RegisterType
 
 Array = NDArray[Any]
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}

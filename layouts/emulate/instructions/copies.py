@@ -20,7 +20,7 @@ from lanescope.emulate.state.mbarrier_state import (
 )
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Immediate, NegatedOperand, Operand, Register, RemainingOperands, Statement
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 KIND = "cp.async"
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")

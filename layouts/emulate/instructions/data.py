@@ -27,7 +27,7 @@ from lanescope.emulate.text.program import (
     require_address,
     require_symbol,
 )
-from lanescope.emulate.text.types import TYPES, RegisterType
+from lanescope.ptx.register_types import TYPES, RegisterType
 
 SPACES = (
     "global",

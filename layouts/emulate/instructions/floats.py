@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
-from lanescope.emulate.instructions.arithmetic import apply, apply_types, check_words, join_lanes, shared, take_lanes
+from lanescope.emulate.instructions.arithmetic import apply, apply_types, check_words, floating
 from lanescope.emulate.instructions.rounding import (
     DIRECTIONS,
     ELEMENTS,
@@ -22,7 +22,8 @@ from lanescope.emulate.instructions.rounding import (
     flush,
 )
 from lanescope.emulate.text.program import Statement
-from lanescope.emulate.text.types import TYPES, RegisterType
+from lanescope.ptx.operations.operation import join_lanes, take_lanes
+from lanescope.ptx.register_types import TYPES, RegisterType
 
 Array = NDArray[Any]
 Compute = Callable[..., Array]
@@ -223,13 +224,13 @@ def _build_mixed(compiler: Compiler, statement: Statement, name: str, types: lis
     return apply_types(compiler, statement, TYPES["b32"], [TYPES["b16"]] * count + [TYPES["b32"]], compute)
 
 
-@shared("add", "sub", "mul", "mad", floats=True)
+@floating("add", "sub", "mul", "mad")
 @instruction("fma", "rcp.rn", "rcp.rz", "rcp.rm", "rcp.rp", "sqrt.rn", "sqrt.rz", "sqrt.rm", "sqrt.rp")
 def build_rounded(compiler: Compiler, statement: Statement) -> Action:
     return _build(compiler, statement, statement.words[0])
 
 
-@shared("abs", "neg", floats=True)
+@floating("abs", "neg")
 def build_sign(compiler: Compiler, statement: Statement) -> Action:
     """Build abs and neg: only the sign bit changes.
 
@@ -256,7 +257,7 @@ def build_sign(compiler: Compiler, statement: Statement) -> Action:
     return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)
 
 
-@shared("min", "max", floats=True)
+@floating("min", "max")
 def build_extreme(compiler: Compiler, statement: Statement) -> Action:
     """Build min and max of numbers: -0 is below +0; a NaN loses, or wins with .NaN."""
     (row,) = check_words(statement, ("ftz", "NaN", "xorsign", "abs"))

@@ -20,7 +20,7 @@ from lanescope.emulate.text.program import (
     Symbol,
     require_symbol,
 )
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]

@@ -28,7 +28,7 @@ from lanescope.emulate.state.mbarrier_state import (
 )
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Discarded, Statement
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 _U32, _U64, _PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
 _SPACES = ("shared", "shared::cta", "shared::cluster")

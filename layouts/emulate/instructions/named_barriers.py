@@ -12,7 +12,7 @@ from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, in
 from lanescope.emulate.state.block import WARP, Group, NamedBarrier, Wait, simplify
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Statement
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 Array = NDArray[Any]
 Ids = NDArray[np.int64]

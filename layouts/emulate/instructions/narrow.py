@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError
-from lanescope.emulate.instructions.arithmetic import apply_types, check_words, join_lanes, take_lanes
+from lanescope.emulate.instructions.arithmetic import apply_types, check_words
 from lanescope.emulate.instructions.conversions import SPECIAL, limit_finite
 from lanescope.emulate.instructions.floats import finish
 from lanescope.emulate.instructions.rounding import ELEMENTS, decode, encode
 from lanescope.emulate.text.program import Statement
-from lanescope.emulate.text.types import TYPES, RegisterType
 from lanescope.ptx.codec import decode_bits, encode_values, get_bounds
 from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.operations.operation import join_lanes, take_lanes
+from lanescope.ptx.register_types import TYPES, RegisterType
 
 Array = NDArray[Any]
 Convert = Callable[[Array], Array]

@@ -16,7 +16,7 @@ from lanescope.emulate.state.block import Group
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.state.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_map
 from lanescope.emulate.text.program import Immediate, Operand, Statement, require_address
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 # positions among the numbers of FORM, after the mark
 _ADDRESS, _TYPE, _RANK, _INTERLEAVE, _SWIZZLE, _FILL, _DIMS, _STRIDES, _BOX, _STEPS = 0, 1, 2, 3, 4, 5, 6, 11, 15, 20

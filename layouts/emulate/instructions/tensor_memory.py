@@ -18,8 +18,8 @@ from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.state.block import WARP, Block, Group
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Immediate, Statement, VectorOperand, require_address
-from lanescope.emulate.text.types import TYPES
 from lanescope.errors import LayoutError
+from lanescope.ptx.register_types import TYPES
 from lanescope.ptx.table.tmem import LEAST_ALLOCATION
 
 Array = NDArray[Any]

@@ -33,8 +33,8 @@ from lanescope.emulate.text.program import (
     Statement,
     VectorOperand,
 )
-from lanescope.emulate.text.types import TYPES
 from lanescope.errors import LayoutError
+from lanescope.ptx.register_types import TYPES
 from lanescope.ptx.table.kinds import PAIR
 
 Array = NDArray[Any]

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
-from lanescope.emulate.instructions.arithmetic import apply, check_words, join_lanes, shared, take_lanes
+from lanescope.emulate.instructions.arithmetic import apply, check_words, floating
 from lanescope.emulate.instructions.floats import build_rounded, flush_element, get_element
 from lanescope.emulate.instructions.rounding import DIRECTIONS, LEAST_NORMAL, decode, encode, flush
 from lanescope.emulate.state.block import Group
 from lanescope.emulate.text.program import Statement
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.operations.operation import join_lanes, take_lanes
+from lanescope.ptx.register_types import TYPES
 
 Array = NDArray[Any]
 Doubles = NDArray[np.float64]
@@ -98,7 +99,7 @@ def _build_double(compiler: Compiler, statement: Statement, function: Callable[[
     return apply(compiler, statement, TYPES["b64"], compute)
 
 
-@shared("div", floats=True)
+@floating("div")
 def build_quotient(compiler: Compiler, statement: Statement) -> Action:
     """Build div with a rounding direction, .approx (a times 1/b) or .full."""
     if statement.find_word(DIRECTIONS):

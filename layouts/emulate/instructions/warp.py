@@ -16,7 +16,7 @@ from lanescope.emulate.instructions.rounding import ELEMENTS
 from lanescope.emulate.state.block import WARP, Group
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Operand, PairOperand, Statement
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 Array = NDArray[Any]
 _U32, _PRED = TYPES["u32"], TYPES["pred"]

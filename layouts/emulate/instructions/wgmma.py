@@ -35,8 +35,8 @@ from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.state.block import WARP, Group, Wait
 from lanescope.emulate.state.wgmma_order import WARPGROUP, Issued, collect_slots, get_queues, watch_registers
 from lanescope.emulate.text.program import Operand, Statement, VectorOperand
-from lanescope.emulate.text.types import TYPES
 from lanescope.ptx import fragment_words
+from lanescope.ptx.register_types import TYPES
 
 Array = NDArray[Any]
 

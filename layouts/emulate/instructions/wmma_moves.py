@@ -16,8 +16,8 @@ from lanescope.emulate.instructions.data import find_space
 from lanescope.emulate.instructions.fragments import bind_instruction, read_registers, take_full_warps, write_registers
 from lanescope.emulate.state.block import WARP, Group
 from lanescope.emulate.text.program import Operand, Statement, require_address
-from lanescope.emulate.text.types import STORAGE, TYPES
 from lanescope.ptx import fragment_words
+from lanescope.ptx.register_types import STORAGE, TYPES
 from lanescope.ptx.wmma import check_pointer, get_default_stride
 
 Array = NDArray[Any]

@@ -11,9 +11,9 @@ import numpy as np
 from lanescope.emulate.state.memory import Allocation
 from lanescope.emulate.state.tensor_maps import MAP_BYTES
 from lanescope.emulate.text.program import Variable
-from lanescope.emulate.text.types import TYPES
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, format_count, join_words, parse_digits, quote_value
+from lanescope.ptx.register_types import TYPES
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from lanescope.emulate.text.program import (
     Symbol,
     VectorOperand,
 )
-from lanescope.emulate.text.types import TYPES
+from lanescope.ptx.register_types import TYPES
 
 _SUMS = {"mov": (1,), "cvta": (1,), "add": (1, 2), "sub": (1,), "mad": (3,), "selp": (1, 2), "cvt": (1,)}
 _MAP_TAKERS = (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.state.memory import RANK_SHIFT, Allocation, Memory, make_shared
 from lanescope.emulate.text.program import Statement
-from lanescope.emulate.text.types import STORAGE
+from lanescope.ptx.register_types import STORAGE
 
 if TYPE_CHECKING:
     from lanescope.emulate.code import Code

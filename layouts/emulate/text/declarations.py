@@ -8,8 +8,8 @@ from dataclasses import replace
 from lanescope.emulate.text.operands import Scope, parse_plain
 from lanescope.emulate.text.program import Immediate, Symbol, Variable
 from lanescope.emulate.text.tokens import TokenStream, encode_initial
-from lanescope.emulate.text.types import TYPES
 from lanescope.inputs import quote_value
+from lanescope.ptx.register_types import TYPES
 
 SPACES = {".global": "global", ".const": "const", ".shared": "shared", ".local": "local", ".param": "param"}
 LINKAGE = {".extern", ".visible", ".weak", ".common"}

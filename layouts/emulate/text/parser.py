@@ -12,9 +12,9 @@ from lanescope.emulate.text.declarations import LINKAGE, SPACES, parse_variable,
 from lanescope.emulate.text.operands import Scope, parse_operand
 from lanescope.emulate.text.program import Function, Guard, Module, Operand, Register, SourcePlace, Statement, Variable
 from lanescope.emulate.text.tokens import TokenStream, make_error
-from lanescope.emulate.text.types import TYPES
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.inputs import quote_value
+from lanescope.ptx.register_types import TYPES
 
 _LIMITS = {
     ".maxntid",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import SupportsIndex
 
-from lanescope.emulate.text.types import RegisterType
+from lanescope.ptx.register_types import RegisterType
 
 
 @dataclass(frozen=True, slots=True)

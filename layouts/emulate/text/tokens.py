@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanescope.emulate.text.program import Immediate
-from lanescope.emulate.text.types import RegisterType
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
+from lanescope.ptx.register_types import RegisterType
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/)
