@@ -185,6 +185,16 @@ LOAD_B = "ldm_x2(b, smem_addr(&Bs[(n * 8 + lane % 8) * PITCH + kk + lane / 8 % 2
             ("  __shared__ half As[BM * PITCH];\n  __shared__ half Bs[BN * PITCH];\n", ""),
             (KERNEL, f"__shared__ half As[BM * PITCH];\nextern __shared__ half Bs[];\n{KERNEL}"),
         ),
+        # instructions of PTX compute a row
+        (
+            (LOAD_A, LOAD_A.replace("warp * 16 + lane % 16", "find_row(warp, lane)")),
+            (
+                KERNEL,
+                "__device__ int find_row(int warp, int lane) { int row;\n"
+                '  asm("{ .reg .b32 low; bfe.u32 low, %2, 0, 4; mad.lo.s32 %0, %1, 16, low; max.s32 %0, %0, 0; }"'
+                ' : "=r"(row) : "r"(warp), "r"(lane)); return row; }\n' + KERNEL,
+            ),
+        ),
         # a type that traits choose
         (
             (

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, COMPARED, IntegerType
+from lanescope.cxx.integers import BOOL, COMPARED
+from lanescope.ptx.operations import compute_integers, find_operation
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.ptx import inline_ptx as ptx
-from lanescope.reader.code.ptx.ptx_arithmetic import ARITHMETIC, extend_value, get_integer_type, reinterpret_bits
+from lanescope.reader.code.ptx.ptx_arithmetic import MODULAR, RULES, extend_value, get_integer_type, reinterpret_bits
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def find_reader(opcode: str) -> _Reader | None:
     """Find the function that evaluates an opcode; None for an unknown opcode or unknown modifiers."""
     name, *modifiers = opcode.split(".")
     row = _OPCODES.get(name)
-    return row.reader if row is not None and row.fits(modifiers) else None
+    if row is not None:
+        return row.reader if row.fits(modifiers) else None
+    return _evaluate_operation if find_operation(opcode) is not None else None
 
 
 def _is_type(modifier: str, *others: str) -> bool:
@@ -131,62 +134,27 @@ def _evaluate_selp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> 
     return [registers.read_integer(chosen, bits, signed) if bits > 1 else registers.read_operand(chosen)]
 
 
-def _evaluate_mul(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
-    """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
-    name, part, _ = instruction.opcode.split(".")
-    bits, signed = _parse_type(instruction.opcode)
-    if len(instruction.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
+def _evaluate_operation(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate arithmetic, logic or a shift by its rule for symbols, else for known integers."""
+    found = find_operation(instruction.opcode)
+    if found is None or len(instruction.operands) != 1 + len(found.sources):
         return None
-    signed = signed and part != "lo"  # the lower half does not depend on the sign
-    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:3])
-    if left is None or right is None:
-        return None
-    wide = 2 * bits if part == "wide" else bits
-    product = _multiply_part(left, right, part, bits, get_integer_type(wide, signed))
-    if product is not None and name == "mad":
-        more = registers.read_integer(instruction.operands[3], wide, signed)
-        product = (
-            None
-            if more is None
-            else symbolic_integers.add_ints(
-                symbolic_integers.convert_int(product, get_integer_type(wide)),
-                symbolic_integers.convert_int(more, get_integer_type(wide)),
-            )
-        )
-    return None if product is None else [symbolic_integers.convert_int(product, get_integer_type(wide))]
-
-
-def _multiply_part(
-    left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType
-) -> SymbolicInt | None:
-    """Return the `part` (lo, hi or wide) of the product of two `bits`-bit numbers; None if unknown."""
-    if left.known is not None and right.known is not None:
-        product = left.known * right.known
-        total = SymbolicInt(product >> bits if part == "hi" else product, get_integer_type(2 * bits, kind.signed))
-        return symbolic_integers.convert_int(total, kind)
-    if part == "hi":
-        return None
-    return symbolic_integers.multiply_ints(
-        *(symbolic_integers.convert_int(factor, get_integer_type(kind.bits)) for factor in (left, right))
-    )
-
-
-def _evaluate_table_opcode(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
-    """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
-    bits, signed = _parse_type(instruction.opcode)
-    row = ARITHMETIC[instruction.opcode.partition(".")[0]]
-    if not row.fits(len(instruction.operands), bits):
-        return None
-    signed_type = signed and row.signs
-    sources = [
-        registers.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
-        for text, read in zip(instruction.operands[1:], row.reads, strict=True)
+    name = "" if found.to.kind == "packed" else instruction.opcode.rpartition(".")[0]
+    plain = name in MODULAR
+    read = [
+        registers.read_integer(text, row.bits, row.kind == "s" and not plain)
+        for text, row in zip(instruction.operands[1:], found.sources, strict=True)
     ]
-    operands = [value for value in sources if value is not None]
-    if len(operands) < len(sources):
+    sources = [value for value in read if value is not None]
+    if len(sources) < len(read):
         return None
-    result = row.act(bits, signed, *operands)
-    return None if result is None else [symbolic_integers.convert_int(result, get_integer_type(bits, signed_type))]
+    kind = get_integer_type(found.to.bits, found.to.kind == "s" and not plain)
+    result = RULES[name](kind, *sources) if name in RULES else None
+    numbers = [source.known for source in sources if source.known is not None]
+    if result is None and len(numbers) == len(sources):
+        number = compute_integers(found, numbers)
+        result = None if number is None else SymbolicInt(kind.wrap(number), kind)
+    return None if result is None else [symbolic_integers.convert_int(result, kind)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,21 +165,7 @@ class _Opcode:
     fits: Callable[[list[str]], bool]
 
 
-def _fits_product(modifiers: list[str]) -> bool:
-    """Return whether modifiers are those of a product: .lo.u32, but no .b type."""
-    known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
-    return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
-
-
 _OPCODES: dict[str, _Opcode] = {
-    **dict.fromkeys(
-        ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0]))
-    ),
-    **dict.fromkeys(
-        ("and", "or", "xor", "not"),
-        _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred")),
-    ),
-    **dict.fromkeys(("mul", "mad"), _Opcode(_evaluate_mul, _fits_product)),
     "cvta": _Opcode(
         _evaluate_cvta,
         lambda modifiers: len(modifiers) == 3 and modifiers[0] == "to" and modifiers[1] in ("shared", "shared::cta"),
