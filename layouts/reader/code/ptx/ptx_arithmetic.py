@@ -54,7 +54,8 @@ def _multiply_add(kind: IntegerType, left: SymbolicInt, right: SymbolicInt, more
     product = _multiply(kind, left, right)
     if product is None:
         return None
-    return symbolic_integers.add_ints(*(symbolic_integers.convert_int(part, kind) for part in (product, more)))
+    more = symbolic_integers.convert_int(more, kind)
+    return symbolic_integers.add_ints(symbolic_integers.convert_int(product, kind), more)
 
 
 def _insert_bits(
