@@ -12,6 +12,7 @@ from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, in
 from lanescope.emulate.instructions.arithmetic import check_words
 from lanescope.emulate.instructions.data import find_space
 from lanescope.emulate.instructions.floats import choose_extreme, flush_element, mark_nan32
+from lanescope.emulate.instructions.reductions import INTEGER, UFUNCS
 from lanescope.emulate.instructions.rounding import ELEMENTS, Element, add_to_odd, decode, encode
 from lanescope.emulate.state.block import Group
 from lanescope.emulate.state.memory import Allocation, FaultError
@@ -33,34 +34,20 @@ Update = Callable[..., Array]
 _ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _SPACES = ("global", "shared", "shared::cta", "shared::cluster")
-_OPERATIONS: dict[str, tuple[Update, str]] = {
-    "and": (lambda old, b: old & b, "b"),
-    "or": (lambda old, b: old | b, "b"),
-    "xor": (lambda old, b: old ^ b, "b"),
-    "exch": (lambda old, b: np.broadcast_to(b, old.shape), "b"),
-    "cas": (lambda old, b, c: np.asarray(np.where(old == b, c, old)), "bus"),
-    "add": (np.add, "us"),
-    "inc": (lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)), "u"),
-    "dec": (lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)), "u"),
-    "min": (np.minimum, "us"),
-    "max": (np.maximum, "us"),
-}
-_AT: dict[str, np.ufunc] = {
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
+_KINDS = {"add": "us", "min": "us", "max": "us", "inc": "u", "dec": "u", "cas": "bus"}  # of types; b for the others
+_UPDATES: dict[str, Update] = {
+    **INTEGER,
+    "exch": lambda old, b: np.broadcast_to(b, old.shape),
+    "cas": lambda old, b, c: np.asarray(np.where(old == b, c, old)),
 }
 
 
 @instruction("atom", "red")
 def build_atomic(compiler: Compiler, statement: Statement) -> Action:
     """Build atom (read, compute, write, return the old value) and red (without result)."""
-    allowed = (*_ORDERS, *_SCOPES, *_SPACES, *_OPERATIONS, "noftz", "L2::cache_hint", "v2", "v4", "v8")
+    allowed = (*_ORDERS, *_SCOPES, *_SPACES, *_UPDATES, "noftz", "L2::cache_hint", "v2", "v4", "v8")
     (row,) = check_words(statement, allowed)
-    name = statement.find_word(_OPERATIONS)
+    name = statement.find_word(_UPDATES)
     target, address, sources = _name_operands(statement, 2 if name == "cas" else 1)
     if not name:
         raise UnknownInstructionError(statement)
@@ -72,7 +59,7 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
     readers = [compiler.read_all(source, row) for source in sources]
     read_address = compiler.read_address(address)
     write = None if isinstance(target, Discarded) else compiler.write_all(target, row)
-    at = _AT.get(name) if write is None and update is _OPERATIONS[name][0] else None
+    at = UFUNCS.get(name) if write is None and update is _UPDATES[name] else None
     dtype = row.dtype
 
     def act(group: Group) -> None:
@@ -177,8 +164,13 @@ def _find_update(statement: Statement, name: str, row: RegisterType, space: str)
     """Return the function that updates an element, and the type in which it is read."""
     if row.name.lstrip("b").startswith("f") and name in ("add", "min", "max"):
         return _find_float_update(statement, name, row, space)
-    update, kinds = _OPERATIONS[name]
-    if statement.has("noftz") or row.kind not in kinds or row.bits < 16 or statement.find_word(("v2", "v4", "v8")):
+    update = _UPDATES[name]
+    if (
+        statement.has("noftz")
+        or row.kind not in _KINDS.get(name, "b")
+        or row.bits < 16
+        or statement.find_word(("v2", "v4", "v8"))
+    ):
         raise UnknownInstructionError(statement)
     if row.bits == 16 and name not in ("cas", "exch"):
         raise UnknownInstructionError(statement)

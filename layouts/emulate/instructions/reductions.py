@@ -10,21 +10,12 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.code import UnknownInstructionError
 from lanescope.emulate.instructions.async_work import Bytes
+from lanescope.emulate.instructions.floats import choose_extreme, mark_nan32
+from lanescope.emulate.instructions.rounding import ELEMENTS, Element, add_to_odd, decode, encode
 from lanescope.emulate.text.program import Statement
+from lanescope.ptx.register_types import TYPES
 
 Array = NDArray[Any]
-OPERATIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-_DTYPES = {
-    **{
-        f"{kind}{bits}": f"{name}{bits}"
-        for kind, name in (("u", "uint"), ("s", "int"), ("b", "uint"))
-        for bits in (32, 64)
-    },
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-    "bf16": "uint16",
-}
 # element type of a tensor map → type of its reduction
 MAP_TYPES = {
     "UINT32": "u32",
@@ -45,16 +36,20 @@ _TYPES_OF = {
     "or": ("b32", "b64"),
     "xor": ("b32", "b64"),
 }
-_INTEGER: dict[str, Callable[[Array, Array], Array]] = {
-    "add": lambda old, value: old + value,
+UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
-    "inc": lambda old, value: np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1)),
-    "dec": lambda old, value: np.where((old == 0) | (old > value), value, old - old.dtype.type(1)),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
+INTEGER: dict[str, Callable[[Array, Array], Array]] = {
+    **UFUNCS,
+    "inc": lambda old, value: np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, value: np.where((old == 0) | (old > value), value, old - old.dtype.type(1)),
+}
+OPERATIONS = tuple(INTEGER)
 
 
 def check_reduction(statement: Statement, operation: str, name: str) -> str:
@@ -68,51 +63,25 @@ def check_reduction(statement: Statement, operation: str, name: str) -> str:
 
 def reduce_bytes(statement: Statement, operation: str, name: str, old: Bytes, values: Bytes) -> Bytes:
     """Return the bytes of old op values; both hold elements of one type."""
-    dtype = np.dtype(_DTYPES[name])
+    element = ELEMENTS.get(name)
+    dtype = TYPES[name].dtype if element is None else element.bits
     a, b = old.copy().view(dtype), np.ascontiguousarray(values).view(dtype)
-    if name in ("f16", "bf16", "f32", "f64"):
-        result = _reduce_floats(statement, operation, name, a, b)
-    else:
-        result = _INTEGER[operation](a, b)
+    result = INTEGER[operation](a, b) if element is None else _reduce_floats(statement, operation, element, a, b)
     return np.ascontiguousarray(result.astype(dtype)).view(np.uint8)
 
 
-def _reduce_floats(statement: Statement, operation: str, name: str, a: Array, b: Array) -> Array:
-    """Return the result for floats.
+def _reduce_floats(statement: Statement, operation: str, element: Element, a: Array, b: Array) -> Array:
+    """Return the bits of the result for floats, given as bits.
 
     f32 keeps subnormal numbers and has a single NaN, as on an H100, contrary to PTX.
     """
-    wide_a, wide_b = _widen(name, a), _widen(name, b)
+    if element.name == "f32" and operation == "add":
+        return mark_nan32(a.view(np.float32) + b.view(np.float32)).view(element.bits)
+    x, y = decode(a, element), decode(b, element)
     with np.errstate(all="ignore"):
-        total = wide_a + wide_b
-    nan = np.isnan(total) if operation == "add" else np.isnan(wide_a) | np.isnan(wide_b)
-    if name == "f32" and operation == "add":
-        return np.where(nan, np.uint32(0x7FFFFFFF), total.view(np.uint32)).view(np.float32)
-    if nan.any():
+        total = x + y if element.name == "f64" else add_to_odd(x, y)
+    if (np.isnan(total) if operation == "add" else np.isnan(x) | np.isnan(y)).any():
         raise UnknownInstructionError(statement, f"{statement.opcode} of a NaN is not emulated")
-    return _narrow(name, total) if operation == "add" else _order(operation, a, b)
-
-
-def _widen(name: str, values: Array) -> Array:
-    """Return values exactly in a type that NumPy can add.
-
-    For types of 11 significant bits, rounding twice is harmless.
-    """
-    if name == "bf16":
-        return (values.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return values.astype(np.float32) if name == "f16" else values
-
-
-def _narrow(name: str, values: Array) -> Array:
-    if name != "bf16":
-        return values.astype(_DTYPES[name])
-    bits = values.view(np.uint32)
-    return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)
-
-
-def _order(operation: str, a: Array, b: Array) -> Array:
-    """Return the smaller or larger of each pair; -0 is smaller than +0."""
-    first, second = a.view(np.int16).astype(np.int32), b.view(np.int16).astype(np.int32)
-    keys = [np.where(words < 0, -32768 - words - 1, words) for words in (first, second)]
-    take_first = keys[0] <= keys[1] if operation == "min" else keys[0] >= keys[1]
-    return np.where(take_first, a, b)
+    if operation == "add":
+        return encode(total, element)
+    return choose_extreme([a, b], element, frozenset(), operation == "min")

@@ -12,6 +12,7 @@ from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionE
 from lanescope.emulate.instructions.arithmetic import check_words
 from lanescope.emulate.instructions.floats import choose_extreme
 from lanescope.emulate.instructions.flow import wait_for_members
+from lanescope.emulate.instructions.reductions import UFUNCS
 from lanescope.emulate.instructions.rounding import ELEMENTS
 from lanescope.emulate.state.block import WARP, Group
 from lanescope.emulate.state.memory import FaultError
@@ -166,14 +167,6 @@ _NEUTRAL: dict[str, Callable[[np.dtype[Any]], int]] = {
     "min": lambda dtype: int(np.iinfo(dtype).max),
     "max": lambda dtype: int(np.iinfo(dtype).min),
 }
-_REDUCE: dict[str, np.ufunc] = {
-    "add": np.add,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "and": np.bitwise_and,
-    "min": np.minimum,
-    "max": np.maximum,
-}
 
 
 @instruction("redux.sync")
@@ -192,7 +185,7 @@ def build_reduction(compiler: Compiler, statement: Statement) -> Action:
     def reduce(group: Group) -> None:
         warps = Warps(group, read_mask(group), statement)
         values = np.where(warps.members, warps.spread(read(group), row.dtype)[:, None, :], neutral)
-        write(group, warps.gather(_REDUCE[name].reduce(values, axis=-1, dtype=row.dtype)))
+        write(group, warps.gather(UFUNCS[name].reduce(values, axis=-1, dtype=row.dtype)))
 
     return reduce
 
