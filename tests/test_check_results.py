@@ -142,6 +142,15 @@ MISTAKES = [
 ]
 
 
+def test_a_stage_that_never_comes_round_exceeds_the_bytes_of_the_launch() -> None:
+    """Every turn stores to a stage of its own: right if K is 64 at most, which the program may know."""
+    text = plant(("(t & 1) * STAGE", "t * STAGE"), text=MMA)
+    report = check_text(text)
+    ((message, at),) = ((one.message, one.span) for one in report.open)
+    assert "bytes of dynamic shared memory" in message and "may pass smaller ones" in message
+    assert not report.findings and text[slice(*at)] == "2 * STAGE * sizeof(half)"
+
+
 @for_each(("old", "new", "code", "line"), MISTAKES, sample=3)
 def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line: str) -> None:
     ((found, at),) = list_findings(plant((old, new), text=MMA))

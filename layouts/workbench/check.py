@@ -35,7 +35,7 @@ from lanescope.workbench.cute.cute_reads import (
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, close_settled_gaps, list_kernels_by_text
-from lanescope.workbench.fragments.thread_order import check_thread_order, list_sure_bytes
+from lanescope.workbench.fragments.thread_order import check_thread_order, find_short_launches
 from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
@@ -61,7 +61,7 @@ from lanescope.workbench.repair.consequences import drop_consequences, drop_expl
 from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
 from lanescope.workbench.results import DOUBTS, STRIDE_DOUBTS, CheckFinding, TextEdit, make_finding
-from lanescope.workbench.source import refused_code, shared_budget
+from lanescope.workbench.source import refused_code
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
 from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
@@ -71,7 +71,6 @@ from lanescope.workbench.source.target_checks import find_missing_instructions, 
 from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code, place_majors
 from lanescope.workbench.text.contents import list_given_macros, list_given_values
-from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.workbench_builder import LONGEST as LONGEST_PASTE
 
 Span = tuple[int, int]
@@ -304,13 +303,10 @@ def _check_threads(
         return fragments, list(fragments.findings), late
     ordered = check_thread_order(text, list_given_values(choices), launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
-    blank = blank_text(text)
-    short = list(shared_budget.find_short_launches(blank, launches, ordered.needed))
-    if short:
-        sure = list_sure_bytes(text, list_given_values(choices), launches, ordered.needed)
-        short = list(shared_budget.find_short_launches(blank, launches, sure))
+    short, maybe_short = find_short_launches(text, list_given_values(choices), launches, ordered.needed)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong = [*map(make_finding, (*ordered.mistakes, *short)), *repeated]
+    late += [OpenPoint(one.message, one.span) for one in maybe_short]
     return replace(fragments, kernels=kernels, unordered=ordered.left), wrong, late
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.source_text import WORD_START, is_kernel_head
 from lanescope.deadline import OverdueError
@@ -21,6 +21,7 @@ from lanescope.reader.threads.memory.shared_order import OrderMistake
 from lanescope.workbench.fragments.thread_gaps import list_kernels_by_text
 from lanescope.workbench.fragments.warp_coverage import list_unread_arrays
 from lanescope.workbench.repair.blamed_numbers import list_local_values
+from lanescope.workbench.source import shared_budget
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
 from lanescope.workbench.text.loop_texts import (
     find_next_statement,
@@ -100,16 +101,25 @@ def _keep_for_small_sizes(found: Sequence[Pitfall], branches: Iterable[list[Kern
     return [one for one in found if one.code != _CODES["stored_twice"] or (one.code, one.span) in again]
 
 
-def list_sure_bytes(
+def find_short_launches(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], needed: Mapping[str, int]
-) -> dict[str, int]:
-    """Return the bytes of dynamic shared memory that kernels store to for twice the size of the matrices, too.
+) -> tuple[list[Pitfall], list[Pitfall]]:
+    """Find launches with less dynamic shared memory than their kernel stores to; return (the certain ones, others).
 
-    needed: the bytes of each kernel for the sizes of check_thread_order.
+    needed: the bytes of each kernel for the sizes of check_thread_order. If others are needed for matrices of twice the
+    size, the program may pass matrices that are small enough.
     """
+    blank = blank_text(text)
+    short = list(shared_budget.find_short_launches(blank, recorded, needed))
+    if not short:
+        return [], []
     branches = run_kernels(text, macros, recorded, ORDER, (2 * KNOWN_SIZE[0], KNOWN_SIZE[1]))
     again = _list_needed(run for runs in branches for run in runs)
-    return {name: count for name, count in needed.items() if again.get(name) == count}
+    sure = {name: count for name, count in needed.items() if again.get(name) == count}
+    known = list(shared_budget.find_short_launches(blank, recorded, sure))
+    sized = f" if M, N and K are {KNOWN_SIZE[0]}; the program may pass smaller ones."
+    others = [one for one in short if one.span not in {one.span for one in known}]
+    return known, [replace(one, message=one.message.removesuffix(".") + sized) for one in others]
 
 
 def _list_needed(runs: Iterable[KernelRun]) -> dict[str, int]:
