@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute import tuples
-from lanescope.cute.tuples import Nested, format_tuple, list_leaves, pair_leaves
+from lanescope.cute.tuples import Nested, format_tuple, has_symbol, list_leaves, pair_leaves
 from lanescope.notebook import NotebookObject
 from lanescope.shared.swizzle import Swizzle
 
@@ -24,7 +24,8 @@ MOST = 2**31 - 1  # a size or stride: CuTe's are int
 class CuteLayout(NotebookObject):
     """swizzle ∘ offset + (shape:stride).
 
-    unit_bits: the width that smem_ptr gives the index; the XOR is then on byte addresses.
+    unit_bits: the width that smem_ptr gives the index; the XOR is then on byte addresses. Readers of texts leave sizes
+    open as symbols, and strides that depend on them as None.
     """
 
     shape: Nested
@@ -38,7 +39,13 @@ class CuteLayout(NotebookObject):
         parts += (
             [f"smem_ptr[{self.unit_bits}b](unset)"] if self.unit_bits else [str(self.offset)] if self.offset else []
         )
-        return " o ".join([*parts, f"{format_tuple(self.shape)}:{format_tuple(self.stride)}"])
+        stride = "" if None in list_leaves(self.stride) else f":{format_tuple(self.stride)}"
+        return " o ".join([*parts, f"{format_tuple(self.shape)}{stride}"])
+
+    @property
+    def known(self) -> bool:
+        """Whether it has no symbol."""
+        return None not in list_leaves(self.stride) and not has_symbol((self.shape, self.stride))
 
     @property
     def size(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import Nested, explain_incongruence, is_congruent, list_leaves
+from lanescope.cute.tuples import Nested, Symbol, explain_incongruence, has_symbol, is_congruent, list_leaves
 from lanescope.cute.words import SWIZZLES, TUPLES
 from lanescope.inputs import shorten_value
 from lanescope.shared.swizzle import Swizzle
@@ -40,7 +40,9 @@ class UnmadeValueError(Exception):
 
 
 def require_ints(value: Value) -> Nested:
-    """Return the value if it is an int or nested ints; else raise UnmadeValueError."""
+    """Return the value if it is an int, a symbol or nested ones; else raise UnmadeValueError."""
+    if isinstance(value, Symbol):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | tuple) or value == ():
         what = "an underscore" if value is None else f"'{value}'"
         raise UnmadeValueError(f"has {what} where a number or a tuple of numbers is expected")
@@ -48,12 +50,14 @@ def require_ints(value: Value) -> Nested:
 
 
 def make_strided_layout(shape: Value, stride: Value) -> CuteLayout:
-    """Return shape:stride; the strides "left" and "right" are compact."""
+    """Return shape:stride; the strides "left" and "right" are compact, and None for a shape with symbols."""
     shape = require_ints(shape)
-    if stride == "left" or stride == "right":
+    if isinstance(stride, str) and not isinstance(stride, Symbol):
+        if has_symbol(shape):
+            return CuteLayout(shape, None)
         return algebra.make_layout(shape) if stride == "left" else algebra.make_row_major(shape)
     stride = require_ints(stride)
-    if not is_congruent(shape, stride):
+    if not is_congruent(shape, stride) and not has_symbol((shape, stride)):
         mismatch = shorten_value(explain_incongruence(shape, stride), 80)
         why = f"has a shape and a stride that are not congruent, that is not nested alike: {mismatch}"
         raise UnmadeValueError(why, wrong=True)
@@ -122,7 +126,11 @@ def _make_pointer_unit(values: list[Value], words: Mapping[str, Value]) -> Point
 def _make_ordered_layout(values: list[Value], words: Mapping[str, Value]) -> CuteLayout:
     """Return the layout of `make_ordered_layout(shape, order)`."""
     shape, order = (*values, *words.values(), None, None)[:2]
+    if order in ("left", "right") and not has_symbol(order):
+        return make_strided_layout(shape, order)
     order = require_ints(order)
+    if has_symbol((require_ints(shape), order)):
+        return CuteLayout(shape, None)
     if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
         raise UnmadeValueError("orders modes that are nested")
     return algebra.make_ordered_layout(require_ints(shape), order)

@@ -19,7 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Nested = Any  # an int, or a tuple of Nested; in readers of code, leaves may also be names of symbols
+Nested = Any  # an int, or a tuple of Nested; in readers of texts, leaves may also be symbols
+
+
+class Symbol(str):
+    """A number that a text does not determine, by its words."""
+
+    __slots__ = ()
+
+
+def has_symbol(nested: Nested) -> bool:
+    """Return whether a number is not known."""
+    return any(isinstance(leaf, Symbol) for leaf in list_leaves(nested))
 
 
 def list_leaves(nested: Nested) -> list[Any]:
@@ -55,17 +66,17 @@ def size(nested: Nested) -> int:
 
 def rank(nested: Nested) -> int:
     """Return the number of modes; an int has one."""
-    return 1 if isinstance(nested, int) else len(nested)
+    return len(nested) if isinstance(nested, tuple) else 1
 
 
 def depth(nested: Nested) -> int:
     """Return the depth of nesting: 0 for an int."""
-    return 0 if isinstance(nested, int) else 1 + max(map(depth, nested), default=0)
+    return 1 + max(map(depth, nested), default=0) if isinstance(nested, tuple) else 0
 
 
 def list_modes(nested: Nested) -> tuple[Nested, ...]:
     """Return the modes as a tuple; an int is its own only mode."""
-    return (nested,) if isinstance(nested, int) else tuple(nested)
+    return nested if isinstance(nested, tuple) else (nested,)
 
 
 def unwrap_single(items: Iterable[Nested]) -> Nested:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lanescope.cute.algebra import strip_swizzle
 from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_leaves
-from lanescope.cute.words import LAYOUTS, TUPLES
+from lanescope.cute.words import TUPLES
 from lanescope.cxx.integers import COMPARED
 from lanescope.cxx.sizes import find_element_bits
+from lanescope.errors import LayoutError
 from lanescope.reader.cute import shapes
 from lanescope.reader.grammars.grammar import SyntaxTerm, Value
 from lanescope.reader.grammars.terms import REDUCERS, TermText
@@ -31,15 +33,11 @@ _THREADS = {  # cutlass/cutlass.h
 
 
 def parse_items(home: TermText, value: Value) -> tuple[Value, ...] | None:
-    """Return the items of a tuple, of a Shape or Tile, or of the shape of a layout; None for other values."""
+    """Return the items of a tuple, or of a Shape or Tile; None for other values."""
     value = home.resolve_value(value)
-    if isinstance(value, tuple):
-        return value
-    if not isinstance(value, SyntaxTerm):
-        return None
-    if value.name in TUPLES:
-        return value.inside
-    return None
+    if isinstance(value, SyntaxTerm):
+        return value.inside if value.name in TUPLES else None
+    return value if isinstance(value, tuple) else None
 
 
 # parsers of other values with a shape: tensors (`tensors.py`)
@@ -47,9 +45,7 @@ SHAPES: list[Callable[[TermText, Value], Any]] = []
 
 
 def parse_shape(home: TermText, value: Value) -> Any:
-    """Return the nested shape of a tuple, a layout, a tensor or a number, with symbols as text; None for other
-    values.
-    """
+    """Return the nested shape of a tuple, a layout, a tensor or a number, with symbols; None for other values."""
     shape = parse_plain_shape(home, value)
     if shape is None:
         shape = next((found for parse in SHAPES if (found := parse(home, value)) is not None), None)
@@ -58,34 +54,25 @@ def parse_shape(home: TermText, value: Value) -> Any:
 
 def parse_plain_shape(home: TermText, value: Value) -> Any:
     """Return the nested shape of a tuple, a layout or a number; None for other values."""
-    value = home.resolve_value(value)
-    if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:
-        layout = shapes.parse_layout(home, value)
-        return layout.shape if layout else None
-    if parse_items(home, value) is not None:
-        return shapes.parse_nested(home, value)
-    return home.parse_number(value)
+    found = _parse_layout_or_shape(home, value)
+    return found.shape if isinstance(found, CuteLayout) else found
 
 
-def _list_numbers(home: TermText, term: SyntaxTerm) -> list[int] | None:
-    """Return the numbers in the angle brackets of a call; None if one is unknown."""
-    numbers = [home.parse_number(argument) for argument in term.angle or ()]
-    return None if None in numbers else [number for number in numbers if number is not None]
-
-
-def _get_argument(term: SyntaxTerm) -> Value:
-    args = term.args or ()
-    return args[0] if len(args) == 1 else None
+def _parse_layout_or_shape(home: TermText, value: Value) -> Any:
+    try:
+        found = shapes.evaluate_term(home, value)
+    except (OpenCuteValueError, LayoutError):
+        return None
+    return found if isinstance(found, CuteLayout | tuple | int) else None
 
 
 def _reduce_get(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate get<0>(Shape<_16,_8>{}) and get<1,0>(…)."""
-    path, value = _list_numbers(home, term), _get_argument(term)
-    if not path or value is None:
-        return None
+    path, args = [home.parse_number(argument) for argument in term.angle or ()], term.args or ()
+    value = args[0] if path and len(args) == 1 else None
     for at in path:
         items = parse_items(home, value)
-        if items is None or not 0 <= at < len(items):
+        if items is None or at is None or not 0 <= at < len(items):
             return None
         value = items[at]
     return value
@@ -126,9 +113,9 @@ def _call(home: TermText, term: SyntaxTerm, values: list[Value]) -> Value:
 
 def _parse_shaped(home: TermText, value: Value) -> Any:
     """Return a layout if it is known, else the shape of a value; None for other values."""
-    meant = home.resolve_value(value)
-    layout = shapes.parse_layout(home, meant) if isinstance(meant, SyntaxTerm) and meant.name in LAYOUTS else None
-    return CuteLayout(layout.shape, layout.stride) if layout and layout.known else parse_shape(home, value)
+    layout = _parse_layout_or_shape(home, value)
+    known = isinstance(layout, CuteLayout) and layout.known
+    return strip_swizzle(layout) if known else parse_shape(home, value)
 
 
 def _is_known(shape: Any) -> bool:
@@ -249,7 +236,7 @@ def _reduce_subscript(home: TermText, term: SyntaxTerm) -> Value:
 
 def _reduce_static(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate CUTE_STATIC_V(x), x as a constant."""
-    return home.parse_number(_get_argument(term))
+    return home.parse_number(next(iter(term.args or ()), None))
 
 
 def _reduce_warp(home: TermText, term: SyntaxTerm) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import pair_leaves
 from lanescope.reader.cute import shapes
 
@@ -15,9 +16,7 @@ def list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
     return [*sizes, *[1] * (rank - len(sizes))]
 
 
-def invert_map(
-    tv: shapes.SymbolicLayout, sizes: list[int]
-) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
+def invert_map(tv: CuteLayout, sizes: list[int]) -> tuple[CuteLayout, CuteLayout] | None:
     """Invert a map (id → coordinate) into thread and value layouts (coordinate → id); None if it is not such a
     product.
     """
@@ -31,7 +30,7 @@ def invert_map(
     return thr, val
 
 
-def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
+def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> CuteLayout | None:
     """Invert one mode of the map: the digits of each axis from the lowest, `box` elements apart."""
     down: list[tuple[int, int, int]] = []
     across: list[tuple[int, int, int]] = []
@@ -51,4 +50,4 @@ def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> 
             due *= size
         modes = [(size, step) for _, size, step in digits] or [(1, 0)]
         result.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
-    return shapes.SymbolicLayout(tuple(digit[0] for digit in result), tuple(digit[1] for digit in result))
+    return CuteLayout(tuple(digit[0] for digit in result), tuple(digit[1] for digit in result))

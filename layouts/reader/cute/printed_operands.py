@@ -33,7 +33,7 @@ def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
     return _is_same_map(op, layout, letter == "b")
 
 
-def _is_same_map(op: Operand, layout: shapes.SymbolicLayout, turned: bool) -> bool:
+def _is_same_map(op: Operand, layout: CuteLayout, turned: bool) -> bool:
     """Return whether a layout (thread, value) → element is an operand's map; turned: transposed, as for CuTe's B."""
     shape, stride = layout.shape, layout.stride
     if not isinstance(shape, tuple) or len(shape) != 2:

@@ -1,33 +1,99 @@
-"""Parse CuTe's shapes, strides, layouts and tilers in C++ and Python; symbols keep their names."""
+"""Evaluate CuTe's shapes, strides, layouts and tilers in C++ and Python; open numbers keep their words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from lanescope.cute import algebra, layout as cute, text as cute_text, tuples
-from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, make_row_major_strides
-from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, TUPLES, UNDERSCORES
+from lanescope.cute.calls.functions import FUNCTIONS, OpenCuteValueError, call_function
+from lanescope.cute.calls.modes import MODE_FUNCTIONS
+from lanescope.cute.calls.operations import ALIASES, OPS
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.making import MAKERS, Value
+from lanescope.cute.tuples import Symbol, has_symbol, list_leaves
+from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, UNDERSCORES
+from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
+from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
+from lanescope.shared.swizzle import Swizzle
 
-Nested = Any  # an int, a symbol's name, or a tuple of Nested
+Nested = Any  # an int, a symbol, or a tuple of Nested
+_EVALUATED = FUNCTIONS - MODE_FUNCTIONS.keys() - ALIASES.keys()  # TermText evaluates the others
+_ATOM_CALLS = frozenset(("make_smem_layout_atom", "get_smem_layout_atom"))
 
 
-def parse_nested(text: TermText, value: Any, depth: int = 0) -> Nested:
-    """Parse integers and symbols, nested as in a shape or stride; None for other values."""
-    value = text.resolve_value(value)
+def evaluate_term(home: TermText, value: Any, bits: int | None = None, depth: int = 0) -> Value:
+    """Return the CuTe value of a term, with symbols for open numbers.
+
+    bits: of an element of unknown type. OpenCuteValueError for a layout that the text does not determine, LayoutError
+    for one that CuTe does not compile.
+    """
+    value = home.resolve_value(value)
     if depth > cute.DEEPEST:
-        return None
+        raise OpenCuteValueError(home.format_words(value))
     if isinstance(value, tuple):
-        items: tuple[Any, ...] = value
-    elif isinstance(value, SyntaxTerm) and value.name in TUPLES:
-        items = value.inside
-    else:
-        return text.get_number_or_words(value) if value is not None else None
-    return tuple(parse_nested(text, item, depth + 1) for item in items)
+        return tuple(evaluate_term(home, item, bits, depth + 1) for item in value)
+    if not isinstance(value, SyntaxTerm):
+        return value
+    if value.name == "decltype" and value.args:
+        return evaluate_term(home, value.args[0], bits, depth + 1)
+    if value.name in UNDERSCORES:
+        return None
+    if value.name in LEFT or value.name in RIGHT:
+        return "left" if value.name in LEFT else "right"
+    if (atom := find_atom(home, value)) is not None:
+        return _make_atom(home, value, atom[0], find_atom_bits(home, *atom) or bits)
+    if value.name in _EVALUATED and (value.inside or value.named):
+        return _call_function(home, value, bits, depth)
+    number = home.get_number_or_words(value)
+    return Symbol(number) if isinstance(number, str) else number
+
+
+def _call_function(home: TermText, term: SyntaxTerm, bits: int | None, depth: int) -> Value:
+    templates, values = (
+        [evaluate_term(home, item, bits, depth + 1) for item in items or ()] for items in (term.angle, term.args)
+    )
+    words = {word: evaluate_term(home, item, bits, depth + 1) for word, item in term.named}
+    if term.name in MAKERS:
+        templates, values = [], templates or values
+        if term.name in LAYOUTS and not isinstance(values[0] if values else None, CuteLayout):
+            values = values[:2]  # what follows may be brackets after the call
+    swizzled = bool(values) and isinstance(values[0], Swizzle)
+    text = home.format_words(term)
+    if term.name in OPS and not swizzled and is_open((*values, *templates, *words.values())):
+        raise OpenCuteValueError(text)
+    return call_function(term.name, values, templates, words, text)
+
+
+def is_open(value: Value) -> bool:
+    """Return whether a value contains a symbol."""
+    if isinstance(value, tuple):
+        return any(map(is_open, value))
+    return not value.known if isinstance(value, CuteLayout) else isinstance(value, Symbol)
+
+
+def find_atom(home: TermText, value: SyntaxTerm) -> tuple[SmemAtomName, Any] | None:
+    """Return the swizzle atom that a term names, and the type of its elements, None without one."""
+    if value.name in _ATOM_CALLS:
+        kind, element, *_ = (*(value.args or ()), None, None)
+        kind = home.resolve_value(kind)
+        atom = find_atom(home, kind) if isinstance(kind, SyntaxTerm) else None
+        return atom and (atom[0], element)
+    named, element = parse_atom_name(value.name) or parse_atom_kind(value.path), (*(value.angle or ()), None)[0]
+    return (named, element) if named is not None else None
+
+
+def find_atom_bits(home: TermText, atom: SmemAtomName, element: Any) -> int | None:
+    """Return the bits of an atom's element, None for an unknown type."""
+    return 1 if atom.in_bits else find_element_bits(home.find_name(element)) if element is not None else None
+
+
+def _make_atom(home: TermText, value: SyntaxTerm, atom: SmemAtomName, bits: int | None) -> CuteLayout:
+    if bits is None:
+        raise OpenCuteValueError(home.format_words(value))
+    return make_canonical_layout(atom.major, atom.mode, bits)
 
 
 def list_symbols(*values: Nested) -> list[str]:
@@ -43,86 +109,25 @@ def compute_size(value: Nested) -> int | None:
     return prod(leaves) if all(isinstance(leaf, int) for leaf in leaves) else None
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolicLayout:
-    """A layout: its shape, and its stride (None if unknown)."""
-
-    shape: Nested
-    stride: Nested
-
-    @property
-    def rank(self) -> int:
-        """The number of modes; 1 for a single size."""
-        return len(self.shape) if isinstance(self.shape, tuple) else 1
-
-    @property
-    def known(self) -> bool:
-        """Whether it contains no symbol and its stride is known."""
-        return self.stride is not None and not list_symbols(self.shape, self.stride)
-
-    def __str__(self) -> str:
-        return format_tuple(self.shape) + (f":{format_tuple(self.stride)}" if self.stride is not None else "")
-
-
-_DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
-    **dict.fromkeys(LEFT, make_compact_strides),
-    **dict.fromkeys(RIGHT, make_row_major_strides),
-}
-
-
-def parse_layout(text: TermText, value: Any) -> SymbolicLayout | None:
-    """Parse Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)) or a bare shape.
-
-    None for other values.
-    """
-    value = text.resolve_value(value)
-    if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:
-        arguments = [text.resolve_value(argument) for argument in value.inside]
-        if not arguments:
-            return None
-        shape = parse_nested(text, arguments[0])
-        stride = arguments[1] if len(arguments) > 1 else text.resolve_value(value.get_argument(9, "stride", "order"))
-        if value.name == "make_ordered_layout" and not _is_direction(stride):
-            return SymbolicLayout(shape, _make_ordered_layout(shape, parse_nested(text, stride)))
-        return SymbolicLayout(shape, _parse_stride(text, shape, stride))
-    if isinstance(value, tuple | int) or (isinstance(value, SyntaxTerm) and value.name in TUPLES):
-        shape = parse_nested(text, value)
-        return SymbolicLayout(shape, _parse_stride(text, shape, None))
-    return None
-
-
-def _is_direction(stride: Any) -> bool:
-    """Return whether strides are LayoutLeft, LayoutRight or omitted, and so compact."""
-    return stride is None or (isinstance(stride, SyntaxTerm) and stride.name in _DIRECTIONS)
-
-
-def _parse_stride(text: TermText, shape: Nested, stride: Any) -> Nested:
-    """Return the strides of a layout, compact ones by default; None if the shape does not determine them."""
-    if not _is_direction(stride):
-        return parse_nested(text, stride)
-    if list_symbols(shape):
+def parse_layout(home: TermText, value: Any) -> CuteLayout | None:
+    """Parse a layout without swizzle, or a shape as a compact layout; None for other values."""
+    try:
+        found = evaluate_term(home, value)
+        layout: CuteLayout = call_function("make_layout", [found]) if isinstance(found, CuteLayout | tuple) else None
+    except (OpenCuteValueError, LayoutError):
         return None
-    return make_compact_strides(shape) if stride is None else _DIRECTIONS[stride.name](shape)
+    return layout if layout is not None and not layout.swizzle and not layout.offset else None
 
 
-def _make_ordered_layout(shape: Nested, order: Nested) -> Nested:
-    """Return the layout with compact strides in an order of the modes; None if shape or order is unknown."""
-    known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order) and not list_symbols(shape)
-    if not known or not isinstance(shape, tuple) or len(shape) != len(order):
-        return None
-    return algebra.make_ordered_layout(shape, order).stride
-
-
-def parse_printed_layout(words: str) -> SymbolicLayout | None:
+def parse_printed_layout(words: str) -> CuteLayout | None:
     """Parse a printed layout, also `32:1` and plain sizes."""
     try:
-        layout = cute_text.parse_cute_layout(words)
+        return algebra.strip_swizzle(cute_text.parse_cute_layout(words))
     except LayoutError:
         return None
-    return SymbolicLayout(layout.shape, layout.stride)
 
 
-def compute_covered_size(layout: SymbolicLayout) -> int | None:
+def compute_covered_size(layout: CuteLayout) -> int | None:
     """Return the least size of a tile's mode with this permutation, gaps included; None if it contains a symbol.
 
     For a permutation that CuTe rejects, this is its number of elements.
@@ -130,39 +135,20 @@ def compute_covered_size(layout: SymbolicLayout) -> int | None:
     if not layout.known or not tuples.is_congruent(layout.shape, layout.stride):
         return compute_size(layout.shape)
     try:
-        return algebra.get_covered_size(cute.CuteLayout(layout.shape, layout.stride))
+        return algebra.get_covered_size(layout)
     except LayoutError:
         return compute_size(layout.shape)
 
 
-def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
+def parse_tiler(home: TermText, value: Any) -> tuple[str | None, list[Any]]:
     """Parse a tiler; return its CuTe Tile text (None if it tiles no mode) and the size of each mode.
 
     A size is an int, a symbol, or None for the complete mode.
     """
-    value = text.resolve_value(value)
-    if isinstance(value, SyntaxTerm) and value.name in TUPLES:
-        items: tuple[Any, ...] = value.inside
-    elif isinstance(value, tuple):
-        items = value
-    else:
+    try:
+        return _describe_tiler(evaluate_term(home, value))
+    except (OpenCuteValueError, LayoutError):
         return None, []
-    words: list[str] = []
-    sizes: list[Any] = []
-    for mode in items:
-        mode = text.resolve_value(mode)
-        if mode is None or (isinstance(mode, SyntaxTerm) and mode.name in UNDERSCORES):
-            words.append("_")
-            sizes.append(None)
-            continue
-        layout = parse_layout(text, mode) if isinstance(mode, SyntaxTerm) and "ayout" in mode.name else None
-        if layout:
-            words.append(str(layout))
-            sizes.append(compute_covered_size(layout) or str(layout))
-        else:
-            words.append(str(text.get_number_or_words(mode)))
-            sizes.append(text.get_number_or_words(mode))
-    return (None, sizes) if set(words) <= {"_"} else (f"({','.join(words)})", sizes)
 
 
 def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
@@ -171,15 +157,20 @@ def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
         tiler = cute_text.parse_tiler(words.replace("*", "_"))
     except LayoutError:
         return None, []
-    modes = [
-        mode.shape if isinstance(mode, cute.CuteLayout) and mode.stride == 1 else mode
-        for mode in (tiler if isinstance(tiler, tuple) else ())
+    modes = tiler if isinstance(tiler, tuple) else ()
+    return _describe_tiler(
+        tuple(mode.shape if isinstance(mode, CuteLayout) and mode.stride == 1 else mode for mode in modes)
+    )
+
+
+def _describe_tiler(tiler: Value) -> tuple[str | None, list[Any]]:
+    modes = tiler if isinstance(tiler, tuple) else ()
+    sizes = [
+        (compute_covered_size(mode) or str(mode))
+        if isinstance(mode, CuteLayout)
+        else mode
+        if mode is None or has_symbol(mode)
+        else compute_size(mode)
+        for mode in modes
     ]
-    sizes = [_get_tiler_size(mode) for mode in modes]
-    return (algebra.format_tiler(tuple(modes)) if any(mode is not None for mode in modes) else None), sizes
-
-
-def _get_tiler_size(mode: algebra.Tiler) -> int | None:
-    if isinstance(mode, cute.CuteLayout):
-        return compute_covered_size(SymbolicLayout(mode.shape, mode.stride))
-    return compute_size(mode) if mode is not None else None
+    return (algebra.format_tiler(modes) if any(mode is not None for mode in modes) else None), sizes

@@ -8,18 +8,16 @@ or an order is passed; a third mode is the pipeline stage.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from lanescope.cute.algebra import tile_to_shape
+from lanescope.cute.calls.functions import OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.making import drop_empty_swizzle
-from lanescope.cute.text import parse_layout
 from lanescope.cute.tuples import format_tuple
-from lanescope.cute.words import LAYOUTS, SWIZZLES
-from lanescope.cxx.sizes import find_element_bits
+from lanescope.cute.words import LAYOUTS
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader.cute import shapes
@@ -28,13 +26,13 @@ from lanescope.reader.cute.smem_atoms import (
     SmemAtomName,
     make_canonical_layout,
     make_storage,
-    parse_atom_kind,
     parse_atom_name,
 )
 from lanescope.reader.grammars import terms
+from lanescope.reader.grammars.lookup import list_open_names
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning, drop_repeats
-from lanescope.shared.swizzle import Mode, Swizzle
+from lanescope.shared.swizzle import Swizzle
 
 _TILE_TO_SHAPE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
@@ -45,8 +43,8 @@ _ALONE = re.compile(
 )
 _MOST_LAYOUTS = 16
 _LONGEST_NAME = 80
-_COMPOSITIONS = frozenset(("composition", "ComposedLayout", "make_composed_layout"))
-_LAYS = LAYOUTS | {"ComposedLayout", "composition"}
+_MOST_PARTS = 3  # of a composition: swizzle, offset, layout
+_LAYS = LAYOUTS | {"composition", "ComposedLayout", "make_composed_layout"}
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
 # names of tiles of A or B in shared memory, and names of other things
 _OF_TILE = re.compile(
@@ -58,16 +56,16 @@ _OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block
 
 @dataclass(frozen=True, slots=True)
 class SwizzleAtom:
-    """A swizzle atom: its swizzle, its layout with it (None if a number or the type is unknown), and the major and
-    swizzle of a canonical atom.
+    """A swizzle atom.
+
+    swizzle: None if it is not known; bits: of an element whose type the atom states; laid: the layout with its swizzle,
+    None if a number or the type is unknown; named: the canonical atom.
     """
 
-    swizzle: Swizzle
+    swizzle: Swizzle | None
     bits: int | None
     laid: CuteLayout | None
-    major: str = ""
-    mode: Mode | None = None
-    by_element: bool = False  # the swizzle applies to element indices, as in composition(Swizzle, Layout)
+    named: SmemAtomName | None = None
     opened: tuple[str, ...] = ()
 
 
@@ -86,100 +84,40 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     return drop_repeats((tile.meaning for tile in tiles), _MOST_LAYOUTS)
 
 
-def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
-    """Parse the swizzle atom that a value names, makes or composes; a plain layout is an atom without swizzle."""
-    value = home.resolve_value(value)
+def parse_swizzle_atom(home: TermText, value: Any, bits: int | None = None) -> SwizzleAtom | None:
+    """Parse the swizzle atom that a value names, makes or composes; a plain layout is an atom without swizzle.
+
+    bits: of an element of unknown type.
+    """
+    value = _strip_decltype(home, value)
     if not isinstance(value, SyntaxTerm):
         return None
-    if named := parse_atom_name(value.name):
-        bits = 1 if named.in_bits else find_element_bits(home.find_name(value.angle[0])) if value.angle else None
-        opened = () if bits else tuple(home.format_words(argument) for argument in (value.angle or ())[:1])
-        return _make_canonical_atom(named.major, named.mode, bits, opened)
-    if kind := parse_atom_kind(value.path):
-        return _make_canonical_atom(kind.major, kind.mode, None, ())
-    read_atom = _ATOM_READERS.get(value.name)
-    return read_atom(home, value) if read_atom else None
-
-
-def _parse_declared_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """Parse decltype(…)."""
-    return parse_swizzle_atom(home, value.args[0]) if value.args else None
-
-
-def _parse_atom_of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """Parse make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)."""
-    inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
-    if inner is None or inner.mode is None or not value.args:
+    if named := shapes.find_atom(home, value):
+        atom, element = named
+        bits = shapes.find_atom_bits(home, atom, element) or bits
+        opened = () if bits or element is None else (home.format_words(element),)
+        laid = make_canonical_layout(atom.major, atom.mode, bits) if bits else None
+        return SwizzleAtom(atom.mode.swizzle(), bits, laid, atom, opened=opened)
+    if value.name not in _LAYS or (value.name not in LAYOUTS and len(value.inside) > _MOST_PARTS):
         return None
-    bits = find_element_bits(home.find_name(value.args[1])) if len(value.args) > 1 else None
-    opened = (home.format_words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
-    return _make_canonical_atom(inner.major, inner.mode, bits, opened)
-
-
-def _parse_unswizzled_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """Parse Layout<…>, make_layout(…) and make_ordered_layout(…)."""
-    layout = shapes.parse_layout(home, value)
-    if layout is None:
+    try:
+        layout = shapes.evaluate_term(home, value)
+    except OpenCuteValueError:
+        return SwizzleAtom(None, None, None, opened=tuple(list_open_names(home, value)))
+    if not isinstance(layout, CuteLayout):
         return None
+    swizzle = layout.swizzle or Swizzle(0, 0, 0)
+    if layout.known:
+        return SwizzleAtom(swizzle, layout.unit_bits, layout)
     names = tuple(shapes.list_symbols(layout.shape))
-    laid = parse_layout(str(layout)) if layout.known else None
-    return SwizzleAtom(Swizzle(0, 0, 0), None, laid, by_element=True, opened=names)
+    return SwizzleAtom(swizzle if layout.unit_bits else None, layout.unit_bits, None, opened=names)
 
 
-def _set_element(atom: SwizzleAtom, bits: int | None) -> SwizzleAtom:
-    """Return the atom with elements of these bits if it is canonical and its element type is unknown; else
-    unchanged.
-    """
-    if atom.bits is not None or atom.mode is None or not bits:
-        return atom
-    return _make_canonical_atom(atom.major, atom.mode, bits, ())
-
-
-def _make_canonical_atom(major: str, mode: Mode, bits: int | None, opened: tuple[str, ...]) -> SwizzleAtom:
-    laid = make_canonical_layout(major, mode, bits) if bits else None
-    return SwizzleAtom(mode.swizzle(), bits, laid, major=major, mode=mode, opened=opened)
-
-
-def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
-    """Parse composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}).
-
-    The swizzle applies to element indices, or with smem_ptr_flag_bits<16> in a ComposedLayout<…> to byte addresses.
-    """
-    parts = [home.resolve_value(part) for part in value.inside]
-    spelled = _parse_swizzle(home, parts[0]) if len(parts) in (2, 3) else None
-    inner = shapes.parse_layout(home, parts[-1]) if spelled else None
-    flagged, amount = _parse_between(home, parts[1] if len(parts) == 3 else 0)
-    if spelled is None or inner is None or (amount is None and not flagged):
-        return None
-    (xor, opened), bits = spelled, amount if flagged else None
-    if opened or not inner.known or amount is None:
-        return SwizzleAtom(xor, bits, None, "", None, not flagged, (*shapes.list_symbols(inner.shape), *opened))
-    laid = parse_layout(f"{xor} o {f'smem_ptr[{bits}b](unset)' if flagged else amount} o {inner}")
-    return SwizzleAtom(xor, bits, laid if flagged else drop_empty_swizzle(laid), by_element=not flagged)
-
-
-def _parse_swizzle(home: TermText, value: Any) -> tuple[Swizzle, list[str]] | None:
-    """Return (swizzle, the text of its unknown numbers) of Swizzle<3,3,3>; None for other values."""
-    if not isinstance(value, SyntaxTerm) or value.name not in SWIZZLES or len(value.inside) != 3:
-        return None
-    numbers = [(part, home.parse_number(part)) for part in value.inside]
-    opened = [home.format_words(part) for part, number in numbers if number is None]
-    return Swizzle(*(number or 0 for _, number in numbers)), opened
-
-
-def _parse_between(home: TermText, value: Any) -> tuple[bool, int | None]:
-    """Return what is between a swizzle and a layout: (True, bits of a flagged pointer) or (False, an offset)."""
-    if not isinstance(value, SyntaxTerm) or value.name != "smem_ptr_flag_bits":
-        return False, home.parse_number(value)
-    return True, home.parse_number(value.inside[0]) if value.inside else None
-
-
-_ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]] = {
-    "decltype": _parse_declared_atom,
-    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _parse_atom_of_kind),
-    **dict.fromkeys(_COMPOSITIONS, _parse_composition),
-    **dict.fromkeys(LAYOUTS, _parse_unswizzled_atom),
-}
+def _strip_decltype(home: TermText, value: Any) -> Any:
+    value = home.resolve_value(value)
+    while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
+        value = home.resolve_value(value.args[0])
+    return value
 
 
 def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], CuteLayout]]:
@@ -237,13 +175,11 @@ def parse_known_layout(home: TermText, value: Any, bits: int | None = None) -> C
 
     LayoutError if CuTe has no such layout. bits: of an element of unknown type.
     """
-    value = home.resolve_value(value)
-    while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
-        value = home.resolve_value(value.args[0])
+    value = _strip_decltype(home, value)
     tile = _parse_tile_to_shape(home, value, bits) if isinstance(value, SyntaxTerm) else None
     if tile is None:
-        atom = parse_swizzle_atom(home, value)
-        tile = _Tile(_set_element(atom, bits), None, None) if atom is not None else None
+        atom = parse_swizzle_atom(home, value, bits)
+        tile = _Tile(atom, None, None) if atom is not None else None
     return tile.laid if tile is not None and tile.laid is not None and tile.laid.size else None
 
 
@@ -252,14 +188,14 @@ def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = No
     args = list(term.args or ())
     if term.name not in ("tile_to_shape", "tile_to_mma_shape") or len(args) < 2:
         return None
-    atom = parse_swizzle_atom(home, args[0])
+    atom = parse_swizzle_atom(home, args[0], bits)
     if atom is None:
-        atom = SwizzleAtom(Swizzle(0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
-    shape = shapes.parse_nested(home, args[1])
+        atom = SwizzleAtom(None, None, None, opened=(home.format_words(args[0]),))
+    shape = shapes.evaluate_term(home, args[1])
     ordered = args[2] if len(args) > 2 else term.get_argument(9, "order", "trg_order")
-    order = shapes.parse_nested(home, ordered) if ordered is not None else None
+    order = shapes.evaluate_term(home, ordered) if ordered is not None else None
     ranks = tuple(order) if isinstance(order, tuple) and all(isinstance(n, int) for n in order) else None
-    return _Tile(_set_element(atom, bits), shape if isinstance(shape, tuple) else (shape,), ranks)
+    return _Tile(atom, shape if isinstance(shape, tuple) else (shape,), ranks)
 
 
 @dataclass(frozen=True)
@@ -315,16 +251,15 @@ class _Tile:
     @property
     def storage(self) -> dict[str, Any] | None:
         """The storage of a stage, as POST /memory takes it."""
-        if self.atom.mode:
-            named = SmemAtomName(self.atom.major, self.atom.mode)
-            return make_storage(named, self.atom.bits, self.mn_k, self.order)
+        if self.atom.named:
+            return make_storage(self.atom.named, self.atom.bits, self.mn_k, self.order)
         return {"kind": "cute", "layout": self.text} if self.text and self.modes == 2 else None
 
     @property
     def swizzle(self) -> str | None:
-        """The numbers of the swizzle; None if they apply to elements of an unknown layout."""
+        """The numbers of the swizzle, None if they are unknown."""
         xor = self.atom.swizzle
-        return None if self.atom.by_element and self.atom.laid is None else f"{xor.bits},{xor.base},{xor.shift}"
+        return None if xor is None else f"{xor.bits},{xor.base},{xor.shift}"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -356,18 +291,18 @@ class _Tile:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        atom = self.atom
-        if atom.mode is None or atom.major != "MN" or atom.bits in (None, 1, 16):
+        named, bits = self.atom.named, self.atom.bits
+        if named is None or named.major != "MN" or bits in (None, 1, 16):
             return ()
-        also = TCGEN05.allows_elements(atom.bits, "MN", atom.mode)
+        also = TCGEN05.allows_elements(bits, "MN", named.mode)
         other = "tcgen05 reads this tile." if also else "tcgen05 has no MN-major tile with this swizzle."
-        return (f"wgmma reads MN-major tiles of 16-bit types only; this one has {atom.bits}-bit elements. {other}",)
+        return (f"wgmma reads MN-major tiles of 16-bit types only; this one has {bits}-bit elements. {other}",)
 
     @property
     def title(self) -> str:
         what = "×".join("?" if not isinstance(n, int) else str(n) for n in (self.sizes or self.mn_k))
-        atom = self.atom
-        mode = f"{atom.major}-major, swizzle {atom.mode.name}" if atom.mode else f"Sw<{self.swizzle or '?'}>"
+        named = self.atom.named
+        mode = f"{named.major}-major, swizzle {named.mode.name}" if named else f"Sw<{self.swizzle or '?'}>"
         stages = f", {self.stages} stages" if self.stages is not None else ""
         return f"Shared-memory layout {what}, {mode}{stages}"
 

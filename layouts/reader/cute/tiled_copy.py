@@ -125,15 +125,13 @@ def _parse_layouts(
         return _make_unknown_meaning(copied, val, term.args is not None and first is not None)
     opened = ["val_layout"] if second is not None and val is None else []
     layout_meaning = _make_layout_meaning(
-        copied, thr, val or (None if opened else shapes.SymbolicLayout((1, 1), (0, 0))), None, opened
+        copied, thr, val or (None if opened else CuteLayout((1, 1), (0, 0))), None, opened
     )
     fourth = arguments[3] if len(arguments) > 3 else term.get_argument(9, "tiler", "tiler_mn")
     return layout_meaning if fourth is None else _add_tile(home, layout_meaning, fourth)
 
 
-def _make_unknown_meaning(
-    copied: CopyAtomMeaning | None, val: shapes.SymbolicLayout | None, called: bool
-) -> TextMeaning | None:
+def _make_unknown_meaning(copied: CopyAtomMeaning | None, val: CuteLayout | None, called: bool) -> TextMeaning | None:
     """Return a TiledCopy whose thread layout is open; None if `called` is only a name."""
     return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
@@ -160,8 +158,8 @@ def _add_tile(home: TermText, meaning: TextMeaning, value: Any) -> TextMeaning:
 
 def _make_layout_meaning(
     copied: CopyAtomMeaning | None,
-    thr: shapes.SymbolicLayout | None,
-    val: shapes.SymbolicLayout | None,
+    thr: CuteLayout | None,
+    val: CuteLayout | None,
     tiler: list[Any] | None,
     opened: list[str],
     counts: tuple[int | None, int | None] | None = None,
@@ -180,7 +178,7 @@ def _make_layout_meaning(
     return _make_meaning(facts, copied, opened, shapes.list_symbols(*(part.shape for part in (thr, val) if part)))
 
 
-def _format_call(layout: shapes.SymbolicLayout | None) -> str | None:
+def _format_call(layout: CuteLayout | None) -> str | None:
     return str(layout) if layout else None
 
 
@@ -198,7 +196,7 @@ def _make_facts(
     }
 
 
-def _multiply_layouts(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
+def _multiply_layouts(thr: CuteLayout, val: CuteLayout) -> list[int | None]:
     """Return the tile that a thread and a value layout cover (None: unknown mode)."""
     rank = max(2, thr.rank, val.rank)
     both = zip(list_mode_sizes(thr.shape, rank), list_mode_sizes(val.shape, rank), strict=True)
@@ -299,7 +297,7 @@ def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, argume
         layout, tiler = copyatom.cotile(CuteLayout(tv.shape, tv.stride), CuteLayout(data.shape, data.stride))
     except LayoutError:
         return _make_layout_meaning(copied, None, None, None, ["tiler_mn"], counts)
-    laid = shapes.SymbolicLayout(layout.shape, layout.stride)
+    laid = CuteLayout(layout.shape, layout.stride)
     sizes = [mode.size for mode in tiler]
     modes = (str(mode.size) if mode.stride == 1 else str(mode) for mode in tiler)
     return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
@@ -326,7 +324,7 @@ def _count_mma_values(letter: str, sizes: list[int], facts: Mapping[str, Any]) -
 
 
 def _make_map_meaning(
-    copied: CopyAtomMeaning | None, tv: shapes.SymbolicLayout, sizes: list[Any], tiler: str | None = None
+    copied: CopyAtomMeaning | None, tv: CuteLayout, sizes: list[Any], tiler: str | None = None
 ) -> TextMeaning:
     """Return the meaning of a layout (thread, value) → element of the tile, column-major.
 
@@ -346,7 +344,7 @@ def _make_map_meaning(
     return layout_meaning
 
 
-def _count_elements(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
+def _count_elements(tv: CuteLayout) -> tuple[int | None, int | None]:
     """Return the number of threads and values of a map (None: unknown)."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanescope.blackwell import umma_atom
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import format_tuple, make_compact_strides
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -151,7 +152,7 @@ class _Tiled:
     """The parts of a TiledMMA in a text."""
 
     atom: AtomMeaning | None
-    laid: shapes.SymbolicLayout | None
+    laid: CuteLayout | None
     permutation: str | None = None
     sizes: list[Any] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
@@ -239,7 +240,7 @@ class _Tiled:
 
     def body(self, tile: list[Any] | None) -> dict[str, Any]:
         """Return the body of POST /tiles/mma."""
-        layout = self.laid if self.laid is not None else shapes.SymbolicLayout((1, 1, 1), (0, 0, 0))
+        layout = self.laid if self.laid is not None else CuteLayout((1, 1, 1), (0, 0, 0))
         return {
             "atom": self.atom.spelled if self.atom else None,
             "atom_layout": None if "atom_layout" in self.opened else str(_pad_to_rank_three(layout)),
@@ -285,13 +286,13 @@ def _list_three_sizes(shape: Any) -> list[Any]:
     return [*sizes, *[1] * (3 - len(sizes))]
 
 
-def _pad_to_rank_three(layout: shapes.SymbolicLayout) -> shapes.SymbolicLayout:
+def _pad_to_rank_three(layout: CuteLayout) -> CuteLayout:
     if isinstance(layout.shape, tuple) and len(layout.shape) >= 3:
         return layout
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     stride = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     more = 3 - len(shape)
-    return shapes.SymbolicLayout((*shape, *[1] * more), None if layout.stride is None else (*stride, *[0] * more))
+    return CuteLayout((*shape, *[1] * more), None if layout.stride is None else (*stride, *[0] * more))
 
 
 def _multiply_sizes(shape: list[Any] | None, by: list[Any]) -> list[Any] | None:
@@ -342,11 +343,11 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     return _make_sized_meaning(tiled, sizes, in_atom) if sizes else tiled.meaning
 
 
-def _parse_printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
+def _parse_printed_atoms(thr: CuteLayout, in_atom: int) -> CuteLayout:
     """Return the layout of the atoms: ThrLayoutVMNK without its first mode, the threads of an atom."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
-    return shapes.SymbolicLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
+    return CuteLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
 
 
 def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:

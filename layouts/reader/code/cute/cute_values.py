@@ -27,7 +27,7 @@ from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
-from lanescope.reader.cute import smem_layouts
+from lanescope.reader.cute import shapes
 from lanescope.reader.grammars import terms
 
 if TYPE_CHECKING:
@@ -127,10 +127,9 @@ class CuteEvaluator:
             raise OpenCuteValueError(call.text)
         result: list[Value] = []
         for argument in spelled[skipped : len(spelled) - dropped_last]:
-            block = smem_layouts.parse_known_layout(home, argument, self.bits)
-            if block is None:
+            result.append(shapes.evaluate_term(home, argument, self.bits))
+            if shapes.is_open(result[-1]):
                 raise OpenCuteValueError(home.format_words(argument))
-            result.append(block)
         return result
 
     def _evaluate_type(self, kind: ResolvedType, depth: int) -> Value:
