@@ -20,7 +20,7 @@ from lanescope.cute.making import (
     make_compact_layout,
     make_strided_layout,
 )
-from lanescope.cute.words import INTEGERS, LEFT, PRINTED_SWIZZLES, RIGHT, UNDERSCORES
+from lanescope.cute.words import CONSTANTS, INTEGERS, PRINTED_SWIZZLES
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.shared.swizzle import Swizzle
@@ -46,11 +46,6 @@ _PRINTED = re.compile(
     rf"(?:[\s(),:0-9]|_(?=[0-9])|_?{_POINTER}(?:\s*+\(\s*(?:unset|0x[0-9a-fA-F]{{1,16}})\s*\))?"
     rf"|(?:{_SWIZZLE_NAME})\s*<[^<>]*>|o)*+"
 )
-_WORDS = {  # names that are values
-    **dict.fromkeys(UNDERSCORES),
-    **dict.fromkeys(LEFT, "left"),
-    **dict.fromkeys(RIGHT, "right"),
-}
 _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
 
@@ -223,8 +218,8 @@ class CuteReader:
     def parse_name(self, token: str) -> Value:
         """Parse a name with its arguments."""
         name = (_NAMED.match(token) or ["", token])[1]
-        if name in _WORDS:
-            return _WORDS[name]
+        if name in CONSTANTS:
+            return CONSTANTS[name]
         if _NUMBER.fullmatch(name):
             return self.parse_number(name)
         if name in PRINTED_SWIZZLES and self.next == "<":
@@ -268,4 +263,4 @@ class CuteReader:
         return swizzle
 
 
-KNOWN = frozenset((*MAKERS, *INTEGERS, *_WORDS, *PRINTED_SWIZZLES))  # the names that are read
+KNOWN = frozenset((*MAKERS, *INTEGERS, *CONSTANTS, *PRINTED_SWIZZLES))  # the names that are read

@@ -10,5 +10,8 @@ LAYOUTS = frozenset(("Layout", "make_layout", "make_ordered_layout"))  # of a sh
 SWIZZLES = frozenset(("Swizzle", "make_swizzle"))
 PRINTED_SWIZZLES = ("Swizzle", "Sw", "S")  # of C++, of its print, of the DSL's print
 UNDERSCORES = frozenset(("_", "Underscore", "X", "None"))  # a mode that is taken whole
-LEFT = frozenset(("LayoutLeft", "GenColMajor"))  # compact strides, the first mode fastest
-RIGHT = frozenset(("LayoutRight", "GenRowMajor"))  # compact strides, the last mode fastest
+CONSTANTS = {  # the names that are values: underscores, and compact strides with the first or the last mode fastest
+    **dict.fromkeys(UNDERSCORES),
+    **dict.fromkeys(("LayoutLeft", "GenColMajor"), "left"),
+    **dict.fromkeys(("LayoutRight", "GenRowMajor"), "right"),
+}

@@ -13,7 +13,6 @@ from lanescope.blackwell.idesc import get_kind
 from lanescope.blackwell.kind import MmaKind
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.umma_atoms import OPERATIONS
-from lanescope.reader.cute import umma
 from lanescope.reader.cute.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
 from lanescope.reader.cute.dsl_operations import parse_operation
 from lanescope.reader.cutlass_names import cutlass
@@ -148,43 +147,30 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
 
     paired: 1 if A and B have separate type arguments, else 0.
     """
-    words = _format_trivial_arguments(text, value, paired)
-    tiler = text.resolve_value(value.get_argument(5 + paired, "mma_tiler_mn"))
-    sizes = [text.parse_number(size) for size in tiler] if isinstance(tiler, tuple) else []
-    element = parse_dtype(text, value.get_argument(0, "a_dtype", "ab_dtype"))
-    element = "tf32" if element == "f32" else element
-    name = next((name for name in _TRIVIAL if element in _get_kind(name).get_field("a").codes), None)
-    if name is None or len(sizes) < 2 or None in sizes[:2] or not {"a", "b", "d", "group", "x", "y"} <= set(words):
-        return None
-    types = [words[field] for field in OPERATIONS[name].types]
-    shape = f"({sizes[0]}, {sizes[1]}, {_get_kind(name).k})"
-    source = words.get("source", "tcgen05.OperandSource.SMEM")
-    arguments = ", ".join((*types, shape, words["group"], source, words["x"], words["y"]))
-    try:
-        spelled = umma.parse_umma_text(f"tcgen05.{name}({arguments})")
-    except LayoutError:
-        return None
-    return (
-        AtomMeaning((), spelled.text, {n: spelled.atom.get_major(n) for n in "ab"}, True, umma=spelled)
-        if (spelled and spelled.atom)
-        else None
-    )
-
-
-def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) -> dict[str, str]:
-    """Return the arguments of make_trivial_tiled_mma as written; omitted ones are left out."""
     first = value.get_argument(0, "a_dtype", "ab_dtype")
     types = {
         "a": first,
         "ab": first,
         "b": value.get_argument(1, "b_dtype") if paired else first,
         "d": value.get_argument(3 + paired, "acc_dtype"),
-        "group": value.get_argument(4 + paired, "cta_group"),
-        "x": value.get_argument(1 + paired, "a_leading_mode"),
-        "y": value.get_argument(2 + paired, "b_leading_mode"),
-        "source": value.get_argument(6 + paired, "a_source"),
     }
-    return {name: text.format_words(text.resolve_value(item)) for name, item in types.items() if item is not None}
+    element = parse_dtype(text, first)
+    element = "tf32" if element == "f32" else element
+    name = next((name for name in _TRIVIAL if element in _get_kind(name).get_field("a").codes), None)
+    tiler = text.resolve_value(value.get_argument(5 + paired, "mma_tiler_mn"))
+    if name is None or not isinstance(tiler, tuple) or len(tiler) < 2:
+        return None
+    source = value.get_argument(6 + paired, "a_source")
+    arguments = (
+        *(types[field] for field in OPERATIONS[name].types),
+        (*tiler[:2], _get_kind(name).k),
+        value.get_argument(4 + paired, "cta_group"),
+        "tcgen05.OperandSource.SMEM" if source is None else source,
+        value.get_argument(1 + paired, "a_leading_mode"),
+        value.get_argument(2 + paired, "b_leading_mode"),
+    )
+    atom = parse_umma(text, SyntaxTerm(f"tcgen05.{name}", args=arguments), "")
+    return atom if atom.known else None
 
 
 def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:

@@ -12,7 +12,7 @@ from lanescope.cute.calls.operations import ALIASES, OPS
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import MAKERS, Value
 from lanescope.cute.tuples import Symbol, has_symbol, list_leaves
-from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, UNDERSCORES
+from lanescope.cute.words import CONSTANTS, LAYOUTS
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
@@ -39,10 +39,8 @@ def evaluate_term(home: TermText, value: Any, bits: int | None = None, depth: in
         return value
     if value.name == "decltype" and value.args:
         return evaluate_term(home, value.args[0], bits, depth + 1)
-    if value.name in UNDERSCORES:
-        return None
-    if value.name in LEFT or value.name in RIGHT:
-        return "left" if value.name in LEFT else "right"
+    if value.name in CONSTANTS:
+        return CONSTANTS[value.name]
     if (atom := find_atom(home, value)) is not None:
         return _make_atom(home, value, atom[0], find_atom_bits(home, *atom) or bits)
     if value.name in _EVALUATED and (value.inside or value.named):

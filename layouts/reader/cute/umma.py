@@ -275,33 +275,16 @@ def _parse_operation(home: TermText, value: SyntaxTerm) -> SpelledAtom:
     else:
         opened.append(home.format_words(shape))
     group, source = (_get_last_word(arguments.pop(name)) for name in ("group", "source"))
-    if group not in ("ONE", "TWO"):
-        opened.append(group)
-    if source not in ("SMEM", "TMEM"):
-        opened.append(source)
-    fields, more = _parse_fields(home, idesc.get_kind(row.kind), arguments)
-    if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
-        fields[UNSAID] = group
-    return _make_operation_atom(
-        value.name, row, fields, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more)
-    )
-
-
-def _make_operation_atom(
-    name: str,
-    row: OperationRow,
-    fields: dict[str, object],
-    *,
-    pair: bool,
-    tensor: bool,
-    opened: tuple[str, ...],
-) -> SpelledAtom:
+    unknown = [word for word in (group, source) if word not in ("ONE", "TWO", "SMEM", "TMEM")]
     kind = idesc.get_kind(row.kind)
+    fields, more = _parse_fields(home, kind, arguments)
     _set_scale_type(kind, row, fields)
-    if {"m", "n"} - set(fields) or UNSAID in fields:
-        return SpelledAtom(None, name, tuple(dict.fromkeys(opened)))
-    atom = _make_atom(kind, PAIR if pair else ALONE, fields, sparse=False, tensor=tensor, factors=row.factors)
-    return SpelledAtom(atom, name, tuple(dict.fromkeys(opened)))
+    open_ = tuple(dict.fromkeys((*opened, *unknown, *more)))
+    if unknown or {"m", "n"} - set(fields) or UNSAID in fields:
+        return SpelledAtom(None, value.name, open_)
+    form, tensor = PAIR if group == "TWO" else ALONE, source == "TMEM"
+    atom = _make_atom(kind, form, fields, sparse=False, tensor=tensor, factors=row.factors)
+    return SpelledAtom(atom, value.name, open_)
 
 
 def _set_scale_type(kind: MmaKind, row: OperationRow, fields: dict[str, object]) -> None:
@@ -316,35 +299,32 @@ def _set_scale_type(kind: MmaKind, row: OperationRow, fields: dict[str, object])
 
 def _get_last_word(value: Any) -> str:
     """Return the last component of an enumerator's path."""
-    return value.name if isinstance(value, SyntaxTerm) else str(value)
+    return value.name if isinstance(value, SyntaxTerm) else str(value).rpartition(".")[2]
 
 
-def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
+def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom | None:
     """Parse a printed operation: a title, and a line for each field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
         raise LayoutError(
             "bad_atom", f"'{shorten_value(printed[0], 60)}' is not an operation of tcgen05.", EXAMPLE, "atom"
         )
-    row, home = OPERATIONS[name], terms.make_term_text(text)
-    lines = {match[1].strip(): match[2] for match in _LINE.finditer(text, printed.end())}
-    sizes = [int(size) for size in re.findall(r"\d+", lines.get("Instruction shape MNK", ""))]
-    arguments: dict[str, Any] = dict(zip(("m", "n"), sizes, strict=False))
-    words = {"a": "A data type", "b": "B data type", "d": "Accumulator data type"}
-    arguments |= {field: lines[title].rpartition(".")[2] for field, title in words.items() if title in lines}
-    if "scale_type" in row.types and "Scale factor data type" in lines:
-        arguments["scale_type"] = lines["Scale factor data type"].rpartition(".")[2]
-    for side in "ab":
-        if f"{side.upper()} major mode" in lines:
-            arguments[f"transpose_{side}"] = SyntaxTerm(lines[f"{side.upper()} major mode"])
-    fields, opened = _parse_fields(home, idesc.get_kind(row.kind), arguments)
-    pair, tensor = lines.get("CTA group", "").endswith("TWO"), lines.get("A source location", "").endswith("TMEM")
-    arguments["ab"] = arguments.get("a", "")
-    parts = [str(arguments.get(letter, "")) for letter in row.types] + [f"({', '.join(map(str, sizes))})"]
-    parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
-    parts += [f"OperandMajorMode.{fields.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
-    operation_atom = _make_operation_atom(name, row, fields, pair=pair, tensor=tensor, opened=tuple(opened))
-    return replace(operation_atom, text=f"tcgen05.{name}({', '.join(parts)})")
+    row = OPERATIONS[name]
+    lines = {match[1].strip(): match[2].rpartition(".")[2] for match in _LINE.finditer(text, printed.end())}
+    titles = {
+        "ab": "A data type",
+        "a": "A data type",
+        "b": "B data type",
+        "d": "Accumulator data type",
+        "scale_type": "Scale factor data type",
+    }
+    parts = [lines.get(titles[field], "unknown") for field in row.types]
+    parts.append(f"({', '.join(re.findall(r'[0-9]+', lines.get('Instruction shape MNK', '')))})")
+    parts.append(f"CtaGroup.{lines.get('CTA group', 'ONE')}")
+    parts.append(f"OperandSource.{lines.get('A source location', 'SMEM')}")
+    if row.majors:
+        parts += [f"OperandMajorMode.{lines.get(f'{side} major mode', 'K')}" for side in "AB"]
+    return parse_umma_text(f"tcgen05.{name}({', '.join(parts)})")
 
 
 # PTX ----------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.making import MAKERS, PointerUnit, Value
 from lanescope.cute.tuples import list_leaves
-from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
+from lanescope.cute.words import CONSTANTS, INTEGERS
 from lanescope.cxx.integers import INT
 from lanescope.errors import LayoutError
 from lanescope.reader.code.cute.cute_atoms import SMEM_SELECTORS, make_atom_layout, select_smem_atom
@@ -137,10 +137,8 @@ class CuteEvaluator:
         name = kind.name.split("::")[-1]
         if match := _NUMBER.fullmatch(name):
             return _require_size(int(match[1]))
-        if name in UNDERSCORES:
-            return None
-        if name in LEFT or name in RIGHT:
-            return "left" if name in LEFT else "right"
+        if name in CONSTANTS:
+            return CONSTANTS[name]
         if (inner := _get_inner(name, kind)) is not None:
             return self.evaluate_value(inner, depth + 1)
         if _FLAG.fullmatch(name):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute import algebra
 from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
+from lanescope.cute.words import CONSTANTS, INTEGERS, TUPLES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
 from lanescope.reader.code.cute.cute_atoms import make_canonical_atom
@@ -183,10 +183,8 @@ def find_constant(name: str) -> Any:
     """Return the value of `_`, `_8`, X and GenRowMajor; None for other names."""
     if match := _CONSTANT.fullmatch(name):
         return make_number(int(match[1]))
-    if name in UNDERSCORES:
-        return UNDERSCORE
-    if name in LEFT or name in RIGHT:
-        return "left" if name in LEFT else "right"
+    if name in CONSTANTS:
+        return CONSTANTS[name] or UNDERSCORE
     if find_warp_shape(name) is not None:
         return MmaAtomName(name)
     if _COPY.fullmatch(name) and name not in PLAIN_COPIES[:1]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.cute import algebra
-from lanescope.cute.copy_atom import CopyAtom, make_plain_atom
+from lanescope.cute.copy_atom import CopyAtom
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.cute.tensors import CuteTensor, locate, make_fragment
@@ -94,16 +94,11 @@ PLAIN_COPIES = ("UniversalCopy", "DefaultCopy", "AutoVectorizingCopy", "AutoVect
 @lru_cache(maxsize=256)
 def make_element_copy(operation: CopyOperation, element_bits: int) -> ElementCopy | None:
     """Return the atom of an operation for an element; None for one that is not followed."""
+    bits = operation.bits if operation.asynchronous or operation.name == "UniversalCopy" else 0
+    if operation.name.startswith("SM80_CP_ASYNC_CACHEALWAYS") and not bits:
+        return None
     try:
-        if operation.asynchronous:
-            bits = operation.bits or (128 if "CACHEGLOBAL" in operation.name else 0)  # cp.async.cg has 16 bytes only
-            return (
-                ElementCopy(operation, make_plain_atom("cp.async", bits, element_bits), element_bits) if bits else None
-            )
-        if operation.name in PLAIN_COPIES:
-            bits = operation.bits if operation.name == "UniversalCopy" and operation.bits else element_bits
-            return ElementCopy(operation, make_plain_atom("universal", bits, element_bits), element_bits)
-        return ElementCopy(operation, make_copy_atom(operation.name, None, element_bits), element_bits)
+        return ElementCopy(operation, make_copy_atom(operation.name, bits or None, element_bits), element_bits)
     except LayoutError:
         return None
 
