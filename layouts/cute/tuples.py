@@ -64,6 +64,16 @@ def size(nested: Nested) -> int:
     return prod(list_leaves(nested))
 
 
+def find_size(nested: Nested) -> int | None:
+    """Return the product of all ints; None if a leaf is not an int.
+
+    >>> find_size((4, (2, 3))), find_size((4, None))
+    (24, None)
+    """
+    leaves = list_leaves(nested)
+    return prod(leaves) if all(isinstance(leaf, int) for leaf in leaves) else None
+
+
 def rank(nested: Nested) -> int:
     """Return the number of modes; an int has one."""
     return len(nested) if isinstance(nested, tuple) else 1

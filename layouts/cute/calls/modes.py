@@ -9,13 +9,12 @@ layouts).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import UnmadeValueError, Value
-from lanescope.cute.tuples import depth
+from lanescope.cute.tuples import depth, find_size
 
 
 def _follow_modes(value: Value, places: Sequence[int]) -> Value:
@@ -60,7 +59,7 @@ def _divide_shape(a: Value, b: Value) -> Value:
             return None
         return a // b if not a % b else 1 if not b % a else None
     if isinstance(a, int) and isinstance(b, tuple):
-        size = _multiply(b)
+        size = find_size(b)
         return None if size is None else _divide_shape(a, size)
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return _map_pairs(_divide_shape, a, b)
@@ -88,17 +87,8 @@ def _map_pairs(function: Callable[[Value, Value], Value], a: Sequence[Value], b:
     return None if None in parts else parts
 
 
-def _multiply(value: Value) -> int | None:
-    """Return the product of all numbers in a tuple."""
-    if isinstance(value, int):
-        return value
-    parts = [_multiply(item) for item in value] if isinstance(value, tuple) else [None]
-    known = [part for part in parts if part is not None]
-    return prod(known) if len(known) == len(parts) else None
-
-
 def _multiply_modes(value: Value) -> Value:
-    parts = tuple(map(_multiply, value)) if isinstance(value, tuple) else (None,)
+    parts = tuple(map(find_size, value)) if isinstance(value, tuple) else (None,)
     return None if None in parts else parts
 
 
@@ -148,7 +138,7 @@ def _wrap_modal(function: Callable[[Value], Value]) -> Callable[[Sequence[Value]
 MODE_FUNCTIONS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
     "get": _get_mode,
     "select": _select_modes,
-    "size": _wrap_modal(lambda value: _multiply(_get_shape(value))),
+    "size": _wrap_modal(lambda value: find_size(_get_shape(value))),
     "shape": _wrap_modal(_get_shape),
     "stride": _wrap_modal(lambda value: value.stride if isinstance(value, CuteLayout) else None),
     "rank": _wrap_modal(lambda value: len(shape) if isinstance(shape := _get_shape(value), tuple) else 1),
@@ -158,7 +148,7 @@ MODE_FUNCTIONS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
     "ceil_div": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b))),
     "round_up": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b) * b)),
     "round_down": _wrap_binary(_extend_divisor(lambda a, b: a // b * b)),
-    "product": _wrap_unary(_multiply),
+    "product": _wrap_unary(find_size),
     "product_each": _wrap_unary(_multiply_modes),
     "append": lambda values, places: _extend(values, places, before=False),
     "prepend": lambda values, places: _extend(values, places, before=True),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import pair_leaves
-from lanescope.reader.cute import shapes
+from lanescope.cute.tuples import find_size, pair_leaves
 
 
 def list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
     """Return the sizes of a shape's modes, padded to `rank` or at least two."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    sizes = [shapes.compute_size(mode) for mode in modes]
+    sizes = [find_size(mode) for mode in modes]
     return [*sizes, *[1] * (rank - len(sizes))]
 
 

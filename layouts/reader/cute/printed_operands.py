@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import list_leaves
+from lanescope.cute.tuples import find_size, list_leaves
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader.cute import shapes
 from lanescope.reader.cute.atom_meaning import count_atom_threads
@@ -38,7 +38,7 @@ def _is_same_map(op: Operand, layout: CuteLayout, turned: bool) -> bool:
     shape, stride = layout.shape, layout.stride
     if not isinstance(shape, tuple) or len(shape) != 2:
         return False
-    if (shapes.compute_size(shape[0]), shapes.compute_size(shape[1])) != (op.threads, op.values):
+    if (find_size(shape[0]), find_size(shape[1])) != (op.threads, op.values):
         return False
     index = CuteLayout(shape, stride).list_indices().reshape(op.values, op.threads).T
     rows, cols = (op.cols, op.rows) if turned else (op.rows, op.cols)

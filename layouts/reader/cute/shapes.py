@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from itertools import chain
 from typing import Any
 
 from lanescope.cute import algebra, layout as cute, text as cute_text, tuples
@@ -11,7 +11,7 @@ from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.calls.operations import ALIASES, OPS
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import MAKERS, Value
-from lanescope.cute.tuples import Symbol, has_symbol, list_leaves
+from lanescope.cute.tuples import Symbol, find_size, has_symbol, list_leaves
 from lanescope.cute.words import CONSTANTS, LAYOUTS
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
@@ -95,16 +95,10 @@ def _make_atom(home: TermText, value: SyntaxTerm, atom: SmemAtomName, bits: int 
 
 
 def list_symbols(*values: Nested) -> list[str]:
-    """Return the symbols in the shapes, without repeats."""
-    return list(
-        dict.fromkeys(str(leaf) for value in values for leaf in list_leaves(value) if not isinstance(leaf, int))
-    )
-
-
-def compute_size(value: Nested) -> int | None:
-    """Compute the product of a shape; None if it contains a symbol."""
-    leaves = list_leaves(value)
-    return prod(leaves) if all(isinstance(leaf, int) for leaf in leaves) else None
+    """Return the symbols in shapes and layouts, without repeats."""
+    leaves = [leaf for value in values for leaf in list_leaves(value) if not isinstance(leaf, int)]
+    names = (list_symbols(leaf.shape) if isinstance(leaf, CuteLayout) else [str(leaf)] for leaf in leaves)
+    return list(dict.fromkeys(chain(*names)))
 
 
 def parse_layout(home: TermText, value: Any) -> CuteLayout | None:
@@ -131,11 +125,11 @@ def compute_covered_size(layout: CuteLayout) -> int | None:
     For a permutation that CuTe rejects, this is its number of elements.
     """
     if not layout.known or not tuples.is_congruent(layout.shape, layout.stride):
-        return compute_size(layout.shape)
+        return find_size(layout.shape)
     try:
         return algebra.get_covered_size(layout)
     except LayoutError:
-        return compute_size(layout.shape)
+        return find_size(layout.shape)
 
 
 def parse_tiler(home: TermText, value: Any) -> tuple[str | None, list[Any]]:
@@ -168,7 +162,7 @@ def _describe_tiler(tiler: Value) -> tuple[str | None, list[Any]]:
         if isinstance(mode, CuteLayout)
         else mode
         if mode is None or has_symbol(mode)
-        else compute_size(mode)
+        else find_size(mode)
         for mode in modes
     ]
     return (algebra.format_tiler(modes) if any(mode is not None for mode in modes) else None), sizes

@@ -16,7 +16,7 @@ from typing import Any
 from lanescope.cute.algebra import tile_to_shape
 from lanescope.cute.calls.functions import OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import format_tuple
+from lanescope.cute.tuples import find_size, format_tuple
 from lanescope.cute.words import LAYOUTS
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
@@ -103,6 +103,8 @@ def parse_swizzle_atom(home: TermText, value: Any, bits: int | None = None) -> S
     try:
         layout = shapes.evaluate_term(home, value)
     except OpenCuteValueError:
+        if shapes.parse_layout(home, (*value.inside, *value.keywords.values())[-1]) is None:
+            return None
         return SwizzleAtom(None, None, None, opened=tuple(list_open_names(home, value)))
     if not isinstance(layout, CuteLayout):
         return None
@@ -308,13 +310,13 @@ class _Tile:
 
 
 def _get_extent(mode: Any) -> Any:
-    size = shapes.compute_size(mode)
+    size = find_size(mode)
     return size if size is not None else format_tuple(mode)
 
 
 def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
     shape = atom.laid.shape if atom.laid and isinstance(atom.laid.shape, tuple) else (None, None)
-    return shapes.compute_size(shape[0]) if shape[0] else None, shapes.compute_size(shape[1]) if shape[1] else None
+    return find_size(shape[0]) if shape[0] else None, find_size(shape[1]) if shape[1] else None
 
 
 def _tile_atom(layout: CuteLayout, sizes: list[int], order: tuple[int, ...] | None) -> CuteLayout | None:

@@ -16,11 +16,11 @@ from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import list_leaves, map_leaves
+from lanescope.cute.tuples import find_size, list_leaves, map_leaves
 from lanescope.cute.words import UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
-from lanescope.reader.cute import constants, mma_constants, shapes, tiled_copy, tiled_mma
+from lanescope.reader.cute import constants, mma_constants, tiled_copy, tiled_mma
 from lanescope.reader.cute.smem_layouts import find_known_layout
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.grammar import SyntaxTerm, Value
@@ -114,7 +114,7 @@ def _parse_make_tensor(home: TermText, value: SyntaxTerm) -> TensorShape | None:
 
 def _list_sizes(shape: tuple[Any, ...]) -> list[Any]:
     """Return the size of each mode, OPEN if unknown."""
-    sizes = (shapes.compute_size(mode) for mode in shape)
+    sizes = (find_size(mode) for mode in shape)
     return [OPEN if size is None else size for size in sizes]
 
 
@@ -343,7 +343,7 @@ def _list_sentences(home: TermText) -> Iterator[str]:
         line = home.text[max(0, term.span[0] - 80) : term.span[0]]
         named = _ASSIGNED.search(line)
         name = f"{named[1]} = " if named else ""
-        count = shapes.compute_size(tensor.shape)
+        count = find_size(tensor.shape)
         sizes = join_words([str(size) for size in _list_sizes(tensor.shape)])
         what = " of each thread" if "local_tile" not in term.name else ""
         registers = f" Registers {tensor.layout}." if tensor.layout is not None and "fragment" in term.name else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute import copy_atom as copyatom
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
-from lanescope.cute.tuples import format_tuple
+from lanescope.cute.tuples import find_size, format_tuple
 from lanescope.cxx.sizes import find_mlir_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -165,7 +165,7 @@ def _make_layout_meaning(
     counts: tuple[int | None, int | None] | None = None,
 ) -> TextMeaning:
     copied = copied or CopyAtomMeaning(None, None, None)
-    threads, values = counts or tuple(shapes.compute_size(part.shape) if part else None for part in (thr, val))
+    threads, values = counts or tuple(find_size(part.shape) if part else None for part in (thr, val))
     if tiler is None and thr and val:
         tiler = _multiply_layouts(thr, val)
     known = tiler if tiler is not None and all(isinstance(part, int) for part in tiler) else None
@@ -316,7 +316,7 @@ def _count_mma_values(letter: str, sizes: list[int], facts: Mapping[str, Any]) -
     laid = shapes.parse_printed_layout(layout)
     if op is None or laid is None or (i.family.by_descriptor and letter == "B"):
         return None
-    modes = [shapes.compute_size(mode) or 1 for mode in laid.shape]
+    modes = [find_size(mode) or 1 for mode in laid.shape]
     values = op.values
     for n, size in zip(SIDES[letter.lower()], sizes, strict=True):
         values = values * size // (shape[n] * modes[n])
@@ -348,7 +348,7 @@ def _count_elements(tv: CuteLayout) -> tuple[int | None, int | None]:
     """Return the number of threads and values of a map (None: unknown)."""
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
-    return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
+    return find_size(tv.shape[0]), find_size(tv.shape[1])
 
 
 # printed copies ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from lanescope.blackwell import umma_atom
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import format_tuple, make_compact_strides
+from lanescope.cute.tuples import find_size, format_tuple, make_compact_strides
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
@@ -173,7 +173,7 @@ class _Tiled:
     def threads(self) -> int | None:
         if self.printed_threads is not None:
             return self.printed_threads
-        of_atom, count = self.atom.threads if self.atom else None, shapes.compute_size(tuple(self.atoms_mnk))
+        of_atom, count = self.atom.threads if self.atom else None, find_size(tuple(self.atoms_mnk))
         return of_atom * count if of_atom and count and "atom_layout" not in self.opened else None
 
     @property
@@ -280,9 +280,7 @@ def parse_atoms(layout: str) -> list[int]:
 def _list_three_sizes(shape: Any) -> list[Any]:
     """Return M, N and K of an atom layout; K is 1 for a layout of rank 2."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    sizes = [
-        shapes.compute_size(mode) if shapes.compute_size(mode) is not None else format_tuple(mode) for mode in modes[:3]
-    ]
+    sizes = [find_size(mode) if find_size(mode) is not None else format_tuple(mode) for mode in modes[:3]]
     return [*sizes, *[1] * (3 - len(sizes))]
 
 
@@ -327,12 +325,12 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     thr = shapes.parse_printed_layout(block.get("thr", ""))
     if thr is None or not isinstance(thr.shape, tuple) or len(thr.shape) < 2:
         return None
-    in_atom = shapes.compute_size(thr.shape[0]) or 1
+    in_atom = find_size(thr.shape[0]) or 1
     sizes = _parse_printed_sizes(block)
     fitting = [i for i in catalog.instructions() if matches_print(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
     atom = AtomMeaning(tuple(fitting), "", {}, memory, bool(fitting) and holds_a(fitting[0], block))
-    tiled = _Tiled(atom, _parse_printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
+    tiled = _Tiled(atom, _parse_printed_atoms(thr, in_atom), printed_threads=find_size(thr.shape))
     if "permutation" in block:
         tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
     if fitting:
@@ -354,9 +352,7 @@ def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
     """Return M, N and K in a printed atom's name, {} if there is none."""
     shape = shapes.parse_printed_layout(block.get("shape", ""))
     modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
-    return (
-        {dim: shapes.compute_size(mode) or 0 for dim, mode in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
-    )
+    return {dim: find_size(mode) or 0 for dim, mode in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
 
 
 def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:

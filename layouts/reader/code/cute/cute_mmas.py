@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from lanescope.blackwell.idesc import get_kind
@@ -17,6 +16,7 @@ from lanescope.blackwell.kind import MmaKind
 from lanescope.cute import algebra
 from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import find_size
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
@@ -152,9 +152,10 @@ def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
 
 def get_size(mode: Any) -> int:
     """Return the size of a mode; OpenCuteValueError unless it is a number or a tuple."""
-    if not isinstance(mode, int | tuple):
+    size = find_size(mode)
+    if size is None:
         raise OpenCuteValueError(str(mode))
-    return mode if isinstance(mode, int) else prod(get_size(item) for item in mode)
+    return size
 
 
 def find_atom(value: Any, evaluate: Any, depth: int = 0) -> CuteAtom:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.calls.functions import call_function
 from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import map_leaves
+from lanescope.cute.tuples import find_size, map_leaves
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.layouts import get_extents, make_strided
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor
-from lanescope.reader.threads.cute.tiled import CuteCopy, ScalarMma
+from lanescope.reader.threads.cute.tiled import CuteCopy
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name
 from lanescope.reader.threads.language.program import Scope
 from lanescope.shared.swizzle import Swizzle
-from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -55,18 +53,12 @@ def get_plain(value: Any) -> Any:
 
 def measure(value: Any) -> Any:
     value = get_plain(value)
-    if isinstance(value, CuteLayout):
-        return value.size
-    if isinstance(value, int):
-        return value
-    if isinstance(value, TiledMMA | ScalarMma) or hasattr(value, "threads"):
-        return value.threads
     if isinstance(value, CuteCopy):
         return value.tiled.threads
-    if isinstance(value, tuple):
-        parts = [measure(item) for item in value]
-        return None if not all(isinstance(part, int) for part in parts) else prod(parts)
-    return value if isinstance(value, ThreadNumber) else None
+    if hasattr(value, "threads"):
+        return value.threads
+    shape = value.shape if isinstance(value, CuteLayout) else value
+    return shape if isinstance(shape, ThreadNumber) else find_size(shape)
 
 
 def _measure(call: CuteCall) -> Any:
