@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.steps.stored import LINE_BYTES, apply_xor, undo_xor
+from lanescope.app.steps.stored import LINE_BYTES, apply_xor, find_nearest, find_origin, undo_xor
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.verify import Verdict, verify
@@ -181,8 +181,7 @@ class DescribedOperand:
 
     @property
     def origin(self) -> int:
-        """Return the address from which 128-byte lines are counted: the base, if the XOR applies to offsets."""
-        return self.placed.base % LINE_BYTES if self.placed.by == "tile" else 0
+        return find_origin(self.placed)
 
     def list_chunks(self, lines: Ints) -> tuple[Ints, Ints]:
         """Return (address without the XOR, address) of every 16-byte chunk of these lines."""
@@ -193,7 +192,5 @@ class DescribedOperand:
 def _find_elements(at: Ints, reads: Ints) -> Ints:
     """Return the element that begins at each address, −1 for none."""
     flat = at.ravel()
-    order = np.argsort(flat, kind="stable")
-    place = np.minimum(np.searchsorted(flat[order], reads), len(flat) - 1)
-    element = order[place]
+    element = find_nearest(flat, reads)
     return np.where(flat[element] == reads, element, -1)

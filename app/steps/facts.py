@@ -12,7 +12,7 @@ from lanescope.app.hardware import product_inputs, user_matrices
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
 from lanescope.app.kit.run_results import MmaRan, Value
 from lanescope.app.steps import wgmma as wgmma_steps
-from lanescope.app.steps.fragments import find_dense_columns
+from lanescope.app.steps.fragments import format_owner, map_stored_columns
 from lanescope.app.steps.wgmma import TracedRun, WgmmaSteps, trace_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value as brief
@@ -231,7 +231,7 @@ def _build_element(
     scale = {
         name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in inputs.scales.items()
     }
-    stored = _map_stored_columns(i, inputs, row) if ops["a"].sparsity else None
+    stored = map_stored_columns(ops["a"], inputs.metadata[0], row) if ops["a"].sparsity else None
     terms, total = [], float(inputs.c[product, row, col])
     for k in range(i.sizes["k"]):
         factor = 1.0
@@ -243,8 +243,6 @@ def _build_element(
             value = float(int(a) ^ int(b) if "xor" in i.modifiers else int(a) & int(b))
         total += value
         column = k if stored is None else stored.get(k, -1)
-        owner = ops["a"].owner(row, column, *third)[0] if column >= 0 else None
-        holder = ops["b"].owner(k, col, *third)[0]
         terms.append(
             ProductTerm(
                 k=k,
@@ -252,29 +250,18 @@ def _build_element(
                 b=b,
                 scale=factor,
                 product=value,
-                a_at=_format_owner("a", owner),
-                b_at=_format_owner("b", holder),
+                a_at=format_owner("a", ops["a"], row, column, *third) if column >= 0 else "not stored",
+                b_at=format_owner("b", ops["b"], k, col, *third),
             )
         )
-    c_op = ops.get("c", ops["d"])
     return Element(
         row=row,
         col=col,
         product=product,
         terms=terms,
         c=user_matrices.drop_point(inputs.c[product, row, col]),
-        c_at=_format_owner("c", c_op.owner(row, col, *third)[0]),
+        c_at=format_owner("c", ops.get("c", ops["d"]), row, col, *third),
         sum=total,
         d=float(d[product, row, col]),
-        d_at=_format_owner("d", ops["d"].owner(row, col, *third)[0]),
+        d_at=format_owner("d", ops["d"], row, col, *third),
     )
-
-
-def _map_stored_columns(i: Instruction, inputs: product_inputs.ProductInputs, row: int) -> dict[int, int]:
-    """Map the dense columns of one row of a sparse A to the stored ones."""
-    dense = find_dense_columns(i.operands["a"], inputs.metadata[0])[row].tolist()
-    return {column: stored for stored, column in enumerate(dense)}
-
-
-def _format_owner(letter: str, owner: tuple[int, int] | None) -> str:
-    return f"T{owner[0]}:{letter}{owner[1]}" if owner else "not stored"

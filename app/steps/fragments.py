@@ -52,6 +52,18 @@ def find_dense_columns(operand: Operand, words: Sequence[Any] | None, selector: 
     return found
 
 
+def map_stored_columns(operand: Operand, words: Sequence[Any] | None, row: int, selector: int = 0) -> dict[int, int]:
+    """Map the dense columns of one row of A to the stored ones. words: e of each thread."""
+    dense = find_dense_columns(operand, words, selector)[row].tolist()
+    return {column: stored for stored, column in enumerate(dense)}
+
+
+def format_owner(letter: str, operand: Operand, *place: int) -> str:
+    """Return the first lane that holds an element, and its value there: T5:a3."""
+    lane, value = operand.owner(*place)[0]
+    return f"T{lane}:{letter}{value}"
+
+
 @fact
 class StepperResult(StepperFragment):
     """D: the holder of each element, and its sum after every K step; null if it depends on unknown bytes."""

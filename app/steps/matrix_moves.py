@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.hardware.user_matrices import parse_matrix
 from lanescope.app.steps import stored
-from lanescope.app.steps.stored import LINE_BYTES, LoadedOperand, StepperMove, get_placed
+from lanescope.app.steps.stored import LINE_BYTES, LoadedOperand, get_placed
 from lanescope.cxx import formula
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
@@ -162,21 +162,7 @@ def move_tile(
     counted = data.container_bits == 16 and not shares
     kind = banks.ACCESSES[f"{i.syntax.opcode}.x{i.counts['x']}"] if counted else None
     cost = banks.compute_cost(kind, [int(at) for at in row_addresses.ravel()]) if kind else None
-    moves = []
-    for (m, r), giver in sorted(np.ndenumerate(lanes), key=lambda item: int(item[1])):
-        slots = np.flatnonzero((matrix == m) & (row == r))
-        moves.append(
-            StepperMove(
-                turn=0,
-                phase=m,
-                row=r,
-                lanes=[int(giver)],
-                addresses=[int(row_addresses[m, r])],
-                size=ROW_BYTES,
-                slots=slots[np.argsort(reads[slots], kind="stable")].tolist(),
-                wavefronts=cost.phases[m].wavefronts if cost else 0,
-            )
-        )
+    givers = {(m, r): int(lane) for (m, r), lane in np.ndenumerate(lanes)}
     return MovedTile(
         operand=operand,
         where=where,
@@ -187,7 +173,7 @@ def move_tile(
         got=stored.find_elements(placed, all_at, reads[:, None] + granules, cols, bits),
         reads=reads,
         at=all_at,
-        moves=moves,
+        moves=stored.list_row_moves((matrix, row), reads, givers, row_addresses, cost),
         instruction=i,
         placed=placed,
         first_col=first_col,

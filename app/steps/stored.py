@@ -93,9 +93,7 @@ class LoadedOperand:
 
     @property
     def origin(self) -> int:
-        """Return the address from which 128-byte lines are counted: the base, if the XOR applies to offsets."""
-        placed = get_placed(self.where)
-        return placed.base % LINE_BYTES if placed.by == "tile" else 0
+        return find_origin(get_placed(self.where))
 
     def list_chunks(self, also: Ints | None = None) -> list[StoredChunk]:
         """Return every 16-byte chunk in all 128-byte lines that the operand touches. also: bit addresses of further
@@ -128,6 +126,11 @@ def get_placed(where: Storage) -> BitPlacement:
     """Return the position of each bit in a storage; an operand's storage always defines it."""
     assert where.placed is not None
     return where.placed
+
+
+def find_origin(placed: BitPlacement) -> int:
+    """Return the address from which 128-byte lines are counted: the base, if the XOR applies to offsets."""
+    return placed.base % LINE_BYTES if placed.by == "tile" else 0
 
 
 def apply_xor(placed: BitPlacement, bits: Any) -> Any:
@@ -230,13 +233,48 @@ def _parse_load(text: str) -> Instruction:
 def find_elements(all_steps: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
     """Return the element whose bits each slot reads completely and in order; −1 for none. reads: [slot, granule]."""
     size = min(8, bits)
-    order = np.argsort(at, kind="stable")
-    place = np.minimum(np.searchsorted(at[order], reads[:, 0]), len(at) - 1)
-    element = order[place]
+    element = find_nearest(at, reads[:, 0])
     mn, k = np.divmod(element, extent)
     shift = np.arange(reads.shape[1]) * size
     wanted = all_steps.locate_bits(all_steps.before(mn[:, None], k[:, None], shift[None, :]))
     return np.where((wanted == reads).all(axis=1), element, -1)
+
+
+def find_nearest(at: Ints, reads: Ints) -> Ints:
+    """Return the element that begins at each address that is read, or one that begins elsewhere if none does."""
+    order = np.argsort(at, kind="stable")
+    return np.asarray(order[np.minimum(np.searchsorted(at[order], reads), len(at) - 1)])
+
+
+def list_row_moves(
+    rows: tuple[Ints, Ints],
+    order: Ints,
+    givers: Mapping[tuple[int, int], int],
+    addresses: Ints,
+    cost: Any,
+    turn: int = 0,
+) -> list[StepperMove]:
+    """Return the moves of an instruction's rows, in the order of the lanes that give their addresses.
+
+    rows: (matrix, row) of each slot, (−1, −1) for those of other turns; order: of the slots in memory; givers: (matrix,
+    row) → lane; addresses: [matrix, row].
+    """
+    moves = []
+    for (m, r), giver in sorted(givers.items(), key=lambda item: item[1]):
+        slots = np.flatnonzero((rows[0] == m) & (rows[1] == r))
+        moves.append(
+            StepperMove(
+                turn=turn,
+                phase=m,
+                row=r,
+                lanes=[giver],
+                addresses=[int(addresses[m, r])],
+                size=ROW_BYTES,
+                slots=slots[np.argsort(order[slots], kind="stable")].tolist(),
+                wavefronts=cost.phases[m].wavefronts if cost else 0,
+            )
+        )
+    return moves
 
 
 def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[StepperMove]]:
@@ -256,25 +294,13 @@ def _load_matrices(chain_result: chain.Chain, placed: BitPlacement, xor: bool) -
     )
     givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*chain_result.lane_rows, strict=True))}
     kind = banks.ACCESSES[f"ldmatrix.x{gives.matrices}"] if gives.rows == 8 else None
-    moves = []
+    inside = byte * 8 + value % per * bits % 8
+    moves: list[StepperMove] = []
     for t in range(chain_result.count):
         lanes = chain_result.spread_over_lanes(row_addresses[None])[0, t]
         cost = banks.compute_cost(kind, lanes[: kind.lanes].tolist()) if kind else None
-        for (m, r), giver in sorted(givers.items(), key=lambda item: item[1]):
-            slots = np.flatnonzero((turn == t) & (matrix == m) & (row == r))
-            inside = byte[slots] * 8 + value[slots] % per * bits % 8
-            moves.append(
-                StepperMove(
-                    turn=t,
-                    phase=m,
-                    row=r,
-                    lanes=[giver],
-                    addresses=[int(row_addresses[t, m, r])],
-                    size=ROW_BYTES,
-                    slots=slots[np.argsort(inside, kind="stable")].tolist(),
-                    wavefronts=cost.phases[m].wavefronts if cost else 0,
-                )
-            )
+        mine = np.where(turn == t, matrix, -1), np.where(turn == t, row, -1)
+        moves += list_row_moves(mine, inside, givers, row_addresses[t], cost, t)
     return reads, moves
 
 

@@ -17,7 +17,7 @@ from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, copy_fact, fact, make_optional_field
 from lanescope.app.kit.memory_words import Major, SwizzleMode
 from lanescope.app.kit.run_results import Backend, Device, MmaRan, Value
-from lanescope.app.steps.fragments import find_dense_columns
+from lanescope.app.steps.fragments import format_owner, map_stored_columns
 from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError, join_errors
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, TiledSide
@@ -232,7 +232,7 @@ def _build_element(
     c = user_matrices.drop_point(inputs.c[0, row, col]) if plan.accumulate else 0
     terms, total = [], float(c)
     for step in range(plan.steps):
-        column = _map_stored_columns(plan, inputs, step, row)
+        column = map_stored_columns(op, inputs.metadata[step] if op.sparsity else None, row, plan.selector)
         a_at, a = (
             read_operand(plan.a, step, image)
             if isinstance(plan.a, DescribedSide)
@@ -249,13 +249,12 @@ def _build_element(
             where = (
                 "not stored"
                 if stored < 0
-                else _format_owner(op, row, stored)
+                else format_owner("a", op, row, stored)
                 if a_at is None
                 else _format_byte(a_at[row, stored], stored, bit)
             )
             b_place = _format_byte(b_at[col, n], n, bit)
             terms.append(ReadTerm(k=step * k + n, step=step, a=left, a_at=where, b=right, b_at=b_place, product=value))
-    thread, value_index = i.operands["d"].owner(row, col)[0]
     return ReadElement(
         row=row,
         col=col,
@@ -263,28 +262,15 @@ def _build_element(
         c=c,
         sum=total,
         d=float(d[row, col]),
-        d_at=f"T{thread}:d{value_index}",
-        thread=thread,
+        d_at=format_owner("d", i.operands["d"], row, col),
+        thread=i.operands["d"].owner(row, col)[0][0],
         expected=float(whole_product.compute_expected(plan, inputs)[0, row, col]),
     )
-
-
-def _format_owner(op: Any, row: int, stored: int) -> str:
-    thread, value = op.owner(row, stored)[0]
-    return f"T{thread}:a{value}"
 
 
 def _format_byte(address: Any, k: int, bit: bool) -> str:
     """Return a byte of shared memory, with the bit if eight elements share it."""
     return str(int(address)) + (f".{k % 8}" if bit else "")
-
-
-def _map_stored_columns(plan: ProductPlan, inputs: ProductInputs, step: int, row: int) -> dict[int, int]:
-    """Return the stored column for each dense column of a step, in one row of A."""
-    op = plan.instruction.operands["a"]
-    words = inputs.metadata[step] if op.sparsity else None
-    dense = find_dense_columns(op, words, plan.selector)[row].tolist()
-    return {column: stored for stored, column in enumerate(dense)}
 
 
 def _build_registers(plan: ProductPlan, inputs: ProductInputs, d: Any, thread: int) -> Registers:
