@@ -8,9 +8,9 @@ from typing import Any
 
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.ptx.asm_products import list_products
-from lanescope.reader.code.ptx.ptx_arithmetic import get_integer_type
+from lanescope.reader.code.ptx.asm_statements import list_products
 from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, evaluate_outputs
+from lanescope.reader.code.ptx.ptx_opcodes import get_integer_type
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.syntax import cxx, tree
 from lanescope.reader.code.syntax.source import make_plain_source

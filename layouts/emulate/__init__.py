@@ -25,7 +25,6 @@ from lanescope.emulate.instructions import (  # noqa: F401
     fences,
     floats,
     flow,
-    integers,
     matrices,
     matrix_moves,
     mbarriers,

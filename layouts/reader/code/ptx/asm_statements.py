@@ -6,16 +6,16 @@ What a statement may write through its pointer operands becomes unknown, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.calling.call_frames import find_origin
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import MOST_ASM_RUNS, AsmRun, list_named_loops, mark_bits
 from lanescope.reader.code.naming.scopes import Cell, NameScope
-from lanescope.reader.code.ptx import ptx_evaluation
-from lanescope.reader.code.ptx.asm_products import list_products
+from lanescope.reader.code.ptx import inline_ptx as ptx, ptx_evaluation
+from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, RegisterFile
 from lanescope.reader.code.running.run_records import list_place_names
 from lanescope.reader.code.running.static_writes import find_written_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -26,10 +26,16 @@ from lanescope.reader.code.values import PLACES, Address, ArrayValue, ObjectPart
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
+
 MOST_DEPTH = 3  # nesting of arrays that are copied
 MOST_PARTS = 256  # parts of a global variable
 
 _EMPTY = re.compile(r"[\"\s]|\\[nt]")  # all that the template of a compiler barrier has
+_PRODUCT = re.compile(r"tcgen05\.mma|wgmma\.mma_async")
+_OWN = re.compile(r"\.reg\s+\.[bus](?:32|64)\b")
+_OPERAND = re.compile(r"%\d+|%\[\w+\]|-?\d\w*|\{.*|\[.*")
+_LATEST = 4  # of the operands behind D: descriptors, the instruction descriptor, metadata of a sparse product
+MOST_PRODUCTS = 32  # of one statement
 
 
 def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> None:
@@ -310,3 +316,51 @@ def _find_root(expression: tree.Expression) -> tree.Name | None:
         else:
             return None
     return expression
+
+
+@dataclass(frozen=True, slots=True)
+class AsmProduct:
+    """One product. text: its PTX, in which the operands after those of the statement are `values`."""
+
+    text: str
+    values: tuple[tuple[str, Any], ...]  # (constraint, value) of each further operand
+
+
+def list_products(
+    code: str, operands: Sequence[AsmOperand], shared: Callable[[Any], Any] = lambda value: value
+) -> Iterator[AsmProduct]:
+    """Yield the products that a statement's own text does not show: all but the first, and those on its own registers.
+
+    A statement may build its descriptors (`mov.b64 db, {lo, hi}`) and multiply several times; each product becomes a
+    statement of its own, with the values of those registers as further operands.
+
+    shared: a pointer → its address in the shared window.
+
+    >>> code = "{ .reg .b64 d; mov.b64 d, {%0, 5}; tcgen05.mma.cta_group::1.kind::f16 [%1], d, d, %1, 1; }"
+    >>> [(p.text, len(p.values)) for p in list_products(code, [AsmOperand("r"), AsmOperand("r")])]
+    [('"tcgen05.mma.cta_group::1.kind::f16 [%1], %2, %3, %1, 1;"', 2)]
+    """
+    match = _PRODUCT.search(code)
+    if match is None or not (_OWN.search(code) or _PRODUCT.search(code, match.end())):
+        return
+    registers = RegisterFile(operands, shared)
+    count = 0
+    for statement in ptx.parse_ptx(code) or ():
+        if isinstance(statement, ptx.PtxInstruction) and _PRODUCT.match(statement.opcode):
+            product = _make_product(statement, registers)
+            if (count or product.values) and count < MOST_PRODUCTS:
+                yield product
+            count += 1
+        if not registers.run_statement(statement):
+            return
+
+
+def _make_product(instruction: ptx.PtxInstruction, registers: RegisterFile) -> AsmProduct:
+    """Write a product with operand numbers in place of the statement's own registers."""
+    texts, values = list(instruction.operands), list[tuple[str, Any]]()
+    for n, text in enumerate(texts[: _LATEST + 1]):
+        register = None if n == 0 or _OPERAND.fullmatch(text) else registers.find_register(text)
+        if register is not None and registers.bits[register] in (32, 64):
+            texts[n] = f"%{len(registers.operand_registers) + len(values)}"
+            values.append(("l" if registers.bits[register] == 64 else "r", registers.contents[register]))
+    return AsmProduct(f'"{instruction.opcode} {", ".join(texts)};"', tuple(values))

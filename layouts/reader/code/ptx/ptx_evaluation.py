@@ -18,8 +18,7 @@ from lanescope.cxx.value_class import value_class
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.header_names import BUILT_IN
 from lanescope.reader.code.ptx import inline_ptx as ptx
-from lanescope.reader.code.ptx.ptx_arithmetic import extend_value, get_integer_type, reinterpret_bits
-from lanescope.reader.code.ptx.ptx_opcodes import find_reader
+from lanescope.reader.code.ptx.ptx_opcodes import extend_value, find_reader, get_integer_type, reinterpret_bits
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 
 # constraint letter → bits of an operand; "n" and "C" are immediates, "f" and "d" floating point

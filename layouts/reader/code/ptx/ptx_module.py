@@ -19,8 +19,8 @@ from typing import Any
 
 from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx import inline_ptx as ptx
-from lanescope.reader.code.ptx.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx.ptx_evaluation import RegisterFile
+from lanescope.reader.code.ptx.ptx_opcodes import get_integer_type
 from lanescope.reader.code.symbolic_integers import (
     FIELD_BITS,
     FIELD_SHIFT,

@@ -1,32 +1,164 @@
 """The PTX instructions that are evaluated: a function per opcode that returns the values it writes, None if unknown.
 
-Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
+lanescope.ptx.operations computes known integers; RULES are for symbols, as far as their results are known in bits or as
+sums. Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, COMPARED
+from lanescope.cxx.integers import BOOL, COMPARED, IntegerType, find_integer_type
 from lanescope.ptx.operations import compute_integers, find_operation
-from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.ptx import inline_ptx as ptx
-from lanescope.reader.code.ptx.ptx_arithmetic import MODULAR, RULES, extend_value, get_integer_type, reinterpret_bits
-from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.symbolic_integers import (
+    SymbolicInt,
+    add_ints,
+    and_ints,
+    convert_int,
+    divide_ints,
+    extract_bits,
+    get_remainder,
+    multiply_ints,
+    or_ints,
+    shift_int,
+    xor_ints,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.code.ptx.ptx_evaluation import RegisterFile
 
+Rule = Callable[..., SymbolicInt | None]  # of the type of the result and the sources
+# lop3 tables of one or two operators
+_LOGIC: dict[int, Callable[[SymbolicInt, SymbolicInt, SymbolicInt], SymbolicInt]] = {
+    0xC0: lambda a, b, _: and_ints(a, b),
+    0xFC: lambda a, b, _: or_ints(a, b),
+    0x80: lambda a, b, c: and_ints(and_ints(a, b), c),
+    0xFE: lambda a, b, c: or_ints(or_ints(a, b), c),
+    0xEA: lambda a, b, c: or_ints(and_ints(a, b), c),
+    0xF8: lambda a, b, c: or_ints(a, and_ints(b, c)),
+    0xA8: lambda a, b, c: and_ints(or_ints(a, b), c),
+}
 _INTEGER = re.compile(r"([usb])(8|16|32|64|128)")
 _WARPS = re.compile(r"threadIdx\.x ?(?:/ ?(?:32|64|128|256|512)|>> ?[5-9])(?!\d)")  # the same for a whole warp
 _UNIFORM = re.compile(r"(?:blockIdx|blockDim|gridDim)\.[xyz]|\b0x[\da-fA-F]+\b|\b\d+\b")  # the same for all threads
 _NAME = re.compile(r"[A-Za-z_]")
-
 _Outputs = list[Any] | None
 _Reader = Callable[["RegisterFile", ptx.PtxInstruction], _Outputs]
+
+
+def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
+    """Return the integer type of a register of `bits` bits."""
+    known = find_integer_type(f"{'' if signed else 'u'}int{bits}_t")
+    return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
+
+
+def reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicInt | None:
+    """Return the lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
+    cut = convert_int(value, get_integer_type(bits))
+    if signed and cut.known is None and cut.width >= bits:
+        return None
+    return convert_int(cut, get_integer_type(bits, True)) if signed else cut
+
+
+def extend_value(value: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
+    """Extend a value to a wider register, with its sign if it has one."""
+    if value.type.signed and value.known is None and value.width >= value.type.bits < kind.bits:
+        return None
+    return convert_int(value, kind)
+
+
+def _shift(kind: IntegerType, value: SymbolicInt, by: SymbolicInt, sign: int) -> SymbolicInt | None:
+    """Evaluate shl and shr: an amount beyond the type's width shifts everything out, for shr of a signed type but the
+    sign.
+    """
+    return None if by.known is None else shift_int(value, sign * min(by.known, kind.bits))
+
+
+def _multiply(kind: IntegerType, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt | None:
+    """Evaluate mul.lo and mul.wide."""
+    if left.known is not None and right.known is not None:
+        return SymbolicInt(kind.wrap(left.known * right.known), kind)
+    return multiply_ints(*(convert_int(factor, kind) for factor in (left, right)))
+
+
+def _multiply_add(kind: IntegerType, left: SymbolicInt, right: SymbolicInt, more: SymbolicInt) -> SymbolicInt | None:
+    product = _multiply(kind, left, right)
+    if product is None:
+        return None
+    more = convert_int(more, kind)
+    return add_ints(convert_int(product, kind), more)
+
+
+def _insert_bits(
+    kind: IntegerType, value: SymbolicInt, word: SymbolicInt, at: SymbolicInt, count: SymbolicInt
+) -> SymbolicInt | None:
+    """Evaluate bfi: insert the value's lowest bits into another at bit `at`."""
+    low, width = _cut_field(kind, at, count)
+    if width < 1:
+        return None
+    mask = (1 << width) - 1
+    rest = and_ints(word, SymbolicInt(kind.mask & ~(mask << low), word.type))
+    return or_ints(rest, shift_int(and_ints(value, SymbolicInt(mask, value.type)), low))
+
+
+def _extract_bits(kind: IntegerType, value: SymbolicInt, at: SymbolicInt, count: SymbolicInt) -> SymbolicInt | None:
+    """Evaluate bfe of an unsigned type: extract `count` bits from bit `at`."""
+    low, width = _cut_field(kind, at, count)
+    return None if kind.signed or width < 1 else extract_bits(value, low, width, kind)
+
+
+def _cut_field(kind: IntegerType, at: SymbolicInt, count: SymbolicInt) -> tuple[int, int]:
+    """Return the first bit and the width of a field inside a register; a width of 0 if they are not known."""
+    if at.known is None or count.known is None or max(at.known, count.known) > 255:
+        return 0, 0
+    return at.known, min(count.known, kind.bits - at.known)
+
+
+def _permute_bytes(kind: IntegerType, low: SymbolicInt, high: SymbolicInt, selector: SymbolicInt) -> SymbolicInt | None:
+    """Evaluate prmt without a mode: each nibble of the selector takes one of eight bytes."""
+    if selector.known is None or selector.known & 0x8888:
+        return None
+    result = SymbolicInt(0, kind)
+    for n in range(4):
+        nibble = selector.known >> 4 * n & 7
+        byte = extract_bits(high if nibble & 4 else low, nibble % 4 * 8, 8, kind)
+        result = or_ints(result, shift_int(byte, 8 * n))
+    return result
+
+
+def _apply_lop3(
+    _: IntegerType, a: SymbolicInt, b: SymbolicInt, c: SymbolicInt, table: SymbolicInt
+) -> SymbolicInt | None:
+    logic = _LOGIC.get(table.const) if table.known is not None else None
+    return logic(a, b, c) if logic is not None else None
+
+
+MODULAR: Mapping[str, Rule] = {  # their results do not depend on how the sources' signs are read
+    "and": lambda _, a, b: and_ints(a, b),
+    "or": lambda _, a, b: or_ints(a, b),
+    "xor": lambda _, a, b: xor_ints(a, b),
+    "shl": lambda kind, a, by: _shift(kind, a, by, 1),
+    "add": lambda _, a, b: add_ints(a, b),
+    "sub": lambda _, a, b: add_ints(a, b, -1),
+    "mul.lo": _multiply,
+    "mad.lo": _multiply_add,
+}
+RULES: Mapping[str, Rule] = {
+    **MODULAR,
+    "mul.wide": _multiply,
+    "mad.wide": _multiply_add,
+    "shr": lambda kind, a, by: _shift(kind, a, by, -1),
+    "div": lambda _, a, b: divide_ints(a, b) if b.known else None,
+    "rem": lambda _, a, b: get_remainder(a, b) if b.known else None,
+    "prmt": _permute_bytes,
+    "bfi": _insert_bits,
+    "bfe": _extract_bits,
+    "lop3": _apply_lop3,
+}
 
 
 def find_reader(opcode: str) -> _Reader | None:
@@ -82,11 +214,9 @@ def _evaluate_mov(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _
             value = registers.read_integer(part, part_bits)
             if value is None:
                 return None
-            integer = symbolic_integers.or_ints(
+            integer = or_ints(
                 integer,
-                symbolic_integers.shift_int(
-                    symbolic_integers.convert_int(value, get_integer_type(bits)), n * part_bits
-                ),
+                shift_int(convert_int(value, get_integer_type(bits)), n * part_bits),
             )
         return [integer]
     parts = ptx.list_targets(instruction)
@@ -95,7 +225,7 @@ def _evaluate_mov(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _
     if value is None:
         return None
     kind = get_integer_type(part_bits)
-    return [symbolic_integers.extract_bits(value, n * part_bits, part_bits, kind) for n in range(len(parts))]
+    return [extract_bits(value, n * part_bits, part_bits, kind) for n in range(len(parts))]
 
 
 def _evaluate_shuffle(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
@@ -154,7 +284,7 @@ def _evaluate_operation(registers: RegisterFile, instruction: ptx.PtxInstruction
     if result is None and len(numbers) == len(sources):
         number = compute_integers(found, numbers)
         result = None if number is None else SymbolicInt(kind.wrap(number), kind)
-    return None if result is None else [symbolic_integers.convert_int(result, kind)]
+    return None if result is None else [convert_int(result, kind)]
 
 
 @dataclass(frozen=True, slots=True)

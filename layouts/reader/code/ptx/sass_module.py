@@ -16,8 +16,8 @@ from lanescope.ptx import catalog
 from lanescope.ptx.slots import reads_mn_major
 from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx import inline_ptx as ptx
-from lanescope.reader.code.ptx.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx.ptx_module import KernelRegisters, ModuleRecords
+from lanescope.reader.code.ptx.ptx_opcodes import get_integer_type
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, convert_int, or_ints, shift_int
 from lanescope.reader.instructions import sass
 
