@@ -9,9 +9,11 @@ from __future__ import annotations
 import random
 
 from lanescope.cxx.integers import UINT, ULONG
+from lanescope.ptx.operations import compute_integers, find_operation
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, evaluate_outputs
+from lanescope.reader.code.ptx.ptx_opcodes import RULES, get_integer_type
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from tests.cases import for_each
 
@@ -412,3 +414,25 @@ def test_a_variable_of_a_branch_keeps_what_the_branch_gave_it() -> None:
       desc |= 64ull << 32; desc |= 1ull << 62; }} }}"""
     made = evaluate_text(text)
     assert made is not None and [hex(one.value.const) for one in made.descriptors] == ["0x4000004000010000"]
+
+
+RULED = "and.b32 or.b64 xor.b32 shl.b32 shr.u32 shr.s64 add.s32 sub.u64 mul.lo.s32 mul.wide.s32 mad.lo.u32 mad.wide.u32"
+RULED += " div.s32 rem.u32 prmt.b32 bfi.b32 bfe.u32 lop3.b32"
+
+
+@for_each("opcode", RULED.split())
+def test_rules_for_symbols_are_those_of_known_integers(opcode: str) -> None:
+    """What the emulator computes from known integers, the rules for symbols compute, too, if they have a result."""
+    rng = random.Random(opcode)
+    operation = find_operation(opcode)
+    assert operation is not None
+    kind = get_integer_type(operation.to.bits)
+    for _ in range(40):
+        numbers = [rng.choice((0, 1, 5, 31, 0x5410, -3, rng.getrandbits(31))) for _ in operation.sources]
+        sources = [
+            SymbolicInt((one := get_integer_type(row.bits, row.kind == "s")).wrap(number), one)
+            for number, row in zip(numbers, operation.sources, strict=True)
+        ]
+        ruled = RULES[opcode.rpartition(".")[0]](kind, *sources)
+        known = compute_integers(operation, numbers)
+        assert ruled is None or (ruled.known is not None and kind.wrap(ruled.known) == kind.wrap(known)), numbers
