@@ -15,16 +15,7 @@ from lanescope.reader.cute import atoms, tiled_mma
 from lanescope.reader.grammars.grammar import SyntaxTerm, Value
 from lanescope.reader.grammars.terms import REDUCERS, TermText
 from lanescope.reader.meaning import TextMeaning
-
-_MAKERS = frozenset(("TiledMMA", "TiledMma", "make_tiled_mma", "make_trivial_tiled_mma"))
-
-
-def find_tiled_mma(home: TermText, value: Value) -> TextMeaning | None:
-    """Return the TiledMMA that a value makes or slices; None for other values."""
-    value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or value.name not in _MAKERS:
-        return None
-    return tiled_mma.parse_tiled_mma(home, value)
+from lanescope.tiles.arguments import parse_atom_layout
 
 
 def compute_tile(meaning: TextMeaning) -> list[int] | None:
@@ -33,7 +24,7 @@ def compute_tile(meaning: TextMeaning) -> list[int] | None:
     if shape is None or body["atom_layout"] is None or "permutation" in meaning.undetermined:
         return None
     try:
-        atoms_mnk = tiled_mma.parse_atoms(body["atom_layout"])
+        atoms_mnk = [mode.size for mode in parse_atom_layout(body["atom_layout"]).modes]
         sizes: list[Any] = [None, None, None]
         if body["permutation"]:
             tilers = parse_tiler(body["permutation"])
@@ -50,7 +41,7 @@ def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate MMA_Traits<…>::Shape_MNK, MMA_Atom<…>::Shape_MNK and TiledMMA<…>::AtomShape_MNK."""
     if term.owner is None:
         return None
-    meaning = find_tiled_mma(home, term.owner)
+    meaning = tiled_mma.find_tiled_mma(home, term.owner)
     if meaning is not None:
         shape = meaning.facts["atom_mnk"]
         if term.name == "TiledShape_MNK":
@@ -62,14 +53,14 @@ def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
 
 def _reduce_tile_size(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate tile_size<0>(mma) and tile_size_mnk<0>()."""
-    meaning = find_tiled_mma(home, (term.args or (None,))[0])
+    meaning = tiled_mma.find_tiled_mma(home, (term.args or (None,))[0])
     tile = compute_tile(meaning) if meaning else None
     at = home.parse_number(term.angle[0]) if term.angle and len(term.angle) == 1 else None
     return tile[at] if tile is not None and at is not None and 0 <= at < 3 else None
 
 
 def _reduce_tile_shape(home: TermText, term: SyntaxTerm) -> Value:
-    meaning = find_tiled_mma(home, (term.args or (None,))[0])
+    meaning = tiled_mma.find_tiled_mma(home, (term.args or (None,))[0])
     tile = compute_tile(meaning) if meaning else None
     return tuple(tile) if tile is not None else None
 
@@ -80,7 +71,7 @@ _size_of_values = REDUCERS["size"]
 def _reduce_size(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate size(mma), its number of threads, and size of other values."""
     if len(term.args or ()) == 1 and not term.angle and not term.named:
-        meaning = find_tiled_mma(home, (term.args or ())[0])
+        meaning = tiled_mma.find_tiled_mma(home, (term.args or ())[0])
         if meaning is not None:
             return meaning.facts["threads"]
     return _size_of_values(home, term)

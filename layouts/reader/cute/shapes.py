@@ -105,10 +105,10 @@ def parse_layout(home: TermText, value: Any) -> CuteLayout | None:
     """Parse a layout without swizzle, or a shape as a compact layout; None for other values."""
     try:
         found = evaluate_term(home, value)
-        layout: CuteLayout = call_function("make_layout", [found]) if isinstance(found, CuteLayout | tuple) else None
+        layout = call_function("make_layout", [found]) if isinstance(found, CuteLayout | tuple) else None
     except (OpenCuteValueError, LayoutError):
         return None
-    return layout if layout is not None and not layout.swizzle and not layout.offset else None
+    return layout if isinstance(layout, CuteLayout) and not layout.swizzle and not layout.offset else None
 
 
 def parse_printed_layout(words: str) -> CuteLayout | None:

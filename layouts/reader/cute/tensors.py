@@ -20,12 +20,13 @@ from lanescope.cute.tuples import find_size, list_leaves, map_leaves
 from lanescope.cute.words import UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
-from lanescope.reader.cute import constants, mma_constants, tiled_copy, tiled_mma
+from lanescope.reader.cute import constants, tiled_copy, tiled_mma
 from lanescope.reader.cute.smem_layouts import find_known_layout
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.grammar import SyntaxTerm, Value
 from lanescope.reader.grammars.terms import TermText
 from lanescope.reader.meaning import TextMeaning
+from lanescope.tiles.arguments import parse_atom_layout
 from lanescope.tiles.atoms import make_mma_atom
 from lanescope.tiles.mma import SIDES
 
@@ -233,10 +234,10 @@ def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, depth: int) ->
     """Parse partition_A and partition_fragment_A of a thread's slice, and partition_fragment_C(mma, shape)."""
     owner, args = _split_owner(value)
     if owner is not None and len(args) == 1:
-        mma = mma_constants.find_tiled_mma(home, _find_tiled_owner(home, owner))
+        mma = tiled_mma.find_tiled_mma(home, _find_tiled_owner(home, owner))
         tensor_shape = parse_tensor(home, args[0], depth + 1)
     elif len(args) == 2:
-        mma, tensor_shape = mma_constants.find_tiled_mma(home, args[0]), _make_shape(home, args[1])
+        mma, tensor_shape = tiled_mma.find_tiled_mma(home, args[0]), _make_shape(home, args[1])
     else:
         return None
     if mma is None or tensor_shape is None or len(tensor_shape.shape) < 2:
@@ -254,7 +255,7 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
         return None
     try:
         mma_atom = make_mma_atom(atom)
-        counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"])
+        counts = [mode.size for mode in parse_atom_layout(mma.facts["body"]["atom_layout"]).modes]
     except LayoutError:
         return None
     if letter.lower() in mma_atom.shared:
@@ -292,7 +293,7 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, depth: int) -> Tensor
     owner, args = _split_owner(value)
     if owner is None or len(args) != 1:
         return None
-    copy = _find_tiled_copy(home, _find_tiled_owner(home, owner))
+    copy = tiled_copy.find_tiled_copy(home, _find_tiled_owner(home, owner))
     tensor = parse_tensor(home, args[0], depth + 1)
     if copy is None or tensor is None or len(tensor.shape) < 2:
         return None
@@ -305,15 +306,6 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, depth: int) -> Tensor
     rests = [_repeat_mode(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
     more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
     return TensorShape((values, *rests, *more))
-
-
-def _find_tiled_copy(home: TermText, value: Value) -> TextMeaning | None:
-    resolved = home.resolve_value(value)
-    return (
-        tiled_copy.parse_tiled_copy(home, resolved)
-        if isinstance(resolved, SyntaxTerm) and tiled_copy.is_tiled_copy(resolved)
-        else None
-    )
 
 
 def _parse_shape(home: TermText, value: Value) -> Any:

@@ -16,7 +16,6 @@ from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import find_size, format_tuple
 from lanescope.cxx.sizes import find_mlir_bits
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
 from lanescope.reader.cute import labelled_layouts, shapes, tiled_mma
 from lanescope.reader.cute.copy_atoms import CopyAtomMeaning, parse_copy_atom
 from lanescope.reader.cute.copy_maps import invert_map, list_mode_sizes
@@ -66,30 +65,19 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     arguments = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not arguments:
         return None
-    copied = parse_copy_atom(home, arguments[0])
+    copied = parse_copy_atom(home, arguments[0]) or CopyAtomMeaning(None, None, None)
     if term.name.endswith(("_S", "_D")):
-        return (
-            _make_like_meaning(home, term, copied or CopyAtomMeaning(None, None, None)) if len(arguments) > 1 else None
-        )
+        return _make_like_meaning(copied, term.name[-1], find_tiled_copy(home, arguments[1])) if arguments[1:] else None
     if term.name == "make_cotiled_copy":
         return _make_cotiled_meaning(home, copied, arguments) if len(arguments) == 3 else None
     if letter := _OF_OPERAND.fullmatch(term.name):
-        mma = _parse_tiled_mma_argument(home, arguments[1]) if len(arguments) > 1 else None
-        copied = copied or CopyAtomMeaning(None, None, None)
         if len(arguments) < 2:
             return None
+        mma = tiled_mma.find_tiled_mma(home, arguments[1])
         return _make_atom_meaning(copied, mma) if letter[2] else _make_operand_meaning(copied, letter[1], mma)
     if _is_map_call(term, arguments):
-        return _parse_map_term(home, term, arguments, copied)
-    return _parse_layouts(home, term, arguments, copied)
-
-
-def _parse_tiled_mma_argument(home: TermText, value: Any) -> TextMeaning | None:
-    """Return the TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
-    value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name in ("TiledMMA", "TiledMma")):
-        return None
-    return tiled_mma.parse_tiled_mma(home, value)
+        return _parse_map_term(home, term, copied)
+    return _parse_layouts(home, term, copied)
 
 
 def _is_map_call(term: SyntaxTerm, arguments: list[Any]) -> bool:
@@ -100,38 +88,32 @@ def _is_map_call(term: SyntaxTerm, arguments: list[Any]) -> bool:
     return of_dsl and len(arguments) < 4 and "thr_layout" not in term.keywords
 
 
-def _parse_map_term(
-    home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
-) -> TextMeaning | None:
+def _parse_map_term(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning) -> TextMeaning | None:
     """Parse TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)."""
-    first = arguments[1] if len(arguments) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
-    second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "tiler_mn", "val_layout")
-    tv = shapes.parse_layout(home, first) if first is not None else None
+    of_type = term.name == "TiledCopy"
+    first = term.get_argument(1, "layout_tv", "thr_layout", of_type=of_type)
+    tv = shapes.parse_layout(home, first)
     if tv is None:
         return _make_unknown_meaning(copied, None, term.args is not None and first is not None)
-    _, sizes = shapes.parse_tiler(home, second) if second is not None else (None, [])
+    _, sizes = shapes.parse_tiler(home, term.get_argument(2, "tiler_mn", "val_layout", of_type=of_type))
     return _make_map_meaning(copied, tv, sizes)
 
 
-def _parse_layouts(
-    home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
-) -> TextMeaning | None:
+def _parse_layouts(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning) -> TextMeaning | None:
     """Parse make_tiled_copy(atom, thread layout, value layout, tile); CuTe has no argument for the tile."""
-    first = arguments[1] if len(arguments) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
-    second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "val_layout")
-    thr = shapes.parse_layout(home, first) if first is not None else None
-    val = shapes.parse_layout(home, second) if second is not None else None
+    first, second = term.get_argument(1, "layout_tv", "thr_layout"), term.get_argument(2, "val_layout")
+    thr, val = shapes.parse_layout(home, first), shapes.parse_layout(home, second)
     if thr is None:
         return _make_unknown_meaning(copied, val, term.args is not None and first is not None)
     opened = ["val_layout"] if second is not None and val is None else []
     layout_meaning = _make_layout_meaning(
         copied, thr, val or (None if opened else CuteLayout((1, 1), (0, 0))), None, opened
     )
-    fourth = arguments[3] if len(arguments) > 3 else term.get_argument(9, "tiler", "tiler_mn")
+    fourth = term.get_argument(3, "tiler", "tiler_mn")
     return layout_meaning if fourth is None else _add_tile(home, layout_meaning, fourth)
 
 
-def _make_unknown_meaning(copied: CopyAtomMeaning | None, val: CuteLayout | None, called: bool) -> TextMeaning | None:
+def _make_unknown_meaning(copied: CopyAtomMeaning, val: CuteLayout | None, called: bool) -> TextMeaning | None:
     """Return a TiledCopy whose thread layout is open; None if `called` is only a name."""
     return _make_layout_meaning(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
@@ -157,14 +139,13 @@ def _add_tile(home: TermText, meaning: TextMeaning, value: Any) -> TextMeaning:
 
 
 def _make_layout_meaning(
-    copied: CopyAtomMeaning | None,
+    copied: CopyAtomMeaning,
     thr: CuteLayout | None,
     val: CuteLayout | None,
     tiler: list[Any] | None,
     opened: list[str],
     counts: tuple[int | None, int | None] | None = None,
 ) -> TextMeaning:
-    copied = copied or CopyAtomMeaning(None, None, None)
     threads, values = counts or tuple(find_size(part.shape) if part else None for part in (thr, val))
     if tiler is None and thr and val:
         tiler = _multiply_layouts(thr, val)
@@ -226,7 +207,7 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
     facts = mma.facts if mma else {}
     mma_body, tile = facts.get("body"), facts.get("tile_mnk") or ()
     sizes = [tile[n] for n in SIDES[letter.lower()]] if tile and all(isinstance(size, int) for size in tile) else None
-    values = _count_mma_values(letter, sizes, facts) if sizes else None
+    values = _count_mma_values(letter, facts) if sizes else None
     body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
     return _make_meaning(_make_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
@@ -264,14 +245,12 @@ def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
         return None
 
 
-def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning) -> TextMeaning:
+def _make_like_meaning(copied: CopyAtomMeaning, side: str, like: TextMeaning | None) -> TextMeaning:
     """Return the meaning of make_tiled_copy_S(atom, tiled_copy), which has the threads, values and tile of
     tiled_copy.
     """
-    other = home.resolve_value((term.args or ())[1])
-    like = parse_tiled_copy(home, other) if isinstance(other, SyntaxTerm) and is_tiled_copy(other) else None
     facts = like.facts if like else {}
-    body = {"like": dict(facts["body"]) if like else None, "side": term.name[-1]}
+    body = {"like": dict(facts["body"]) if like else None, "side": side}
     opened = (
         [name for name in like.undetermined if name not in ("element_bits", "atom", "bits")] if like else ["tiled_copy"]
     )
@@ -279,11 +258,16 @@ def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning
     return _make_meaning(shown, copied, opened, [])
 
 
-def is_tiled_copy(value: SyntaxTerm) -> bool:
-    return value.name == "TiledCopy" or value.name.startswith(("make_tiled_copy", "make_cotiled_copy"))
+def find_tiled_copy(home: TermText, value: Any) -> TextMeaning | None:
+    """Return the TiledCopy that a value makes; None for other values."""
+    value = home.resolve_value(value)
+    makes = isinstance(value, SyntaxTerm) and value.name.startswith(
+        ("TiledCopy", "make_tiled_copy", "make_cotiled_copy")
+    )
+    return parse_tiled_copy(home, value) if makes else None
 
 
-def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, arguments: list[Any]) -> TextMeaning:
+def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning, arguments: list[Any]) -> TextMeaning:
     """Return the meaning of make_cotiled_copy(atom, (thread, value) → address, coordinate → address)."""
     tv, data = (shapes.parse_layout(home, argument) for argument in arguments[1:])
     opened = [
@@ -303,28 +287,25 @@ def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, argume
     return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
 
 
-def _count_mma_values(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
+def _count_mma_values(letter: str, facts: Mapping[str, Any]) -> int | None:
     """Return the number of an operand's elements per thread of a TiledMMA.
 
     Returns None if the atom is unknown or reads the operand through a descriptor.
     """
-    shape, layout = facts["atom_mnk"], facts["body"]["atom_layout"]
-    if not facts["candidates"] or not shape or not layout:
+    from lanescope.tiles.tiled_mma import tiled_mma as make_mma  # loads the maps only for a complete TiledMMA
+
+    body = facts["body"]
+    if not body["atom"] or not body["atom_layout"]:
         return None
-    i = catalog.find(facts["candidates"][0])
-    op = i.operands.get(letter.lower()) or i.operands.get("d")
-    laid = shapes.parse_printed_layout(layout)
-    if op is None or laid is None or (i.family.by_descriptor and letter == "B"):
+    try:
+        operand = make_mma(body["atom"], body["atom_layout"], body["permutation"], facts["tile_mnk"]).operand(letter)
+    except LayoutError:
         return None
-    modes = [find_size(mode) or 1 for mode in laid.shape]
-    values = op.values
-    for n, size in zip(SIDES[letter.lower()], sizes, strict=True):
-        values = values * size // (shape[n] * modes[n])
-    return values
+    return None if operand.shared else operand.values
 
 
 def _make_map_meaning(
-    copied: CopyAtomMeaning | None, tv: CuteLayout, sizes: list[Any], tiler: str | None = None
+    copied: CopyAtomMeaning, tv: CuteLayout, sizes: list[Any], tiler: str | None = None
 ) -> TextMeaning:
     """Return the meaning of a layout (thread, value) → element of the tile, column-major.
 

@@ -27,6 +27,7 @@ from lanescope.reader.meaning import TextMeaning, drop_repeats
 _MAKERS = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"
 )
+_MAKER_NAMES = frozenset(("TiledMMA", "TiledMma", "make_tiled_mma", "make_trivial_tiled_mma"))
 _HEAD = re.compile(r"(?:Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK)\s*:", re.I)
 _FIELD = re.compile(
     r"(?P<name>Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Thr[ _]?ID|Shape[ _]?MNK|Layout(?P<cpp>[ABC])_TV"
@@ -79,13 +80,21 @@ def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> Te
     return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *notice))
 
 
+def find_tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
+    """Return the TiledMMA that a value makes; None for other values."""
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm) or value.name not in _MAKER_NAMES:
+        return None
+    return parse_tiled_mma(home, value)
+
+
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     """Parse a TiledMMA; None if the text does not contain its parts."""
     parts = _parse_trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parse_parts(home, term)
     if parts is None:
         return None
     atom, layout, third = parts
-    laid = shapes.parse_layout(home, layout) if layout is not None else None
+    laid = shapes.parse_layout(home, layout)
     tiled = _Tiled(atom, laid)
     if atom is None or not atom.known:
         tiled.opened.append("atom")
@@ -112,18 +121,14 @@ def _parse_trivial_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
 
 def _parse_parts(home: TermText, term: SyntaxTerm) -> _Parts | None:
     """Return the parts of make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>."""
-    arguments = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
-    if not arguments and not term.named:
+    of_type = term.name != "make_tiled_mma"
+    if not (term.angle if of_type else term.args) and not term.named:
         return None
-
-    def argument(place: int, *keywords: str) -> Any:
-        return arguments[place] if place < len(arguments) else term.get_argument(9, *keywords)
-
-    first = argument(0, "op_or_atom", "op", "atom")
-    layout = argument(1, "atom_layout_mnk", "atom_layout")
-    third = argument(2, "permutation_mnk", "permutation_tiler")
+    first = term.get_argument(0, "op_or_atom", "op", "atom", of_type=of_type)
+    layout = term.get_argument(1, "atom_layout_mnk", "atom_layout", of_type=of_type)
+    third = term.get_argument(2, "permutation_mnk", "permutation_tiler", of_type=of_type)
     resolved = home.resolve_value(first)
-    if term.name != "make_tiled_mma" and isinstance(resolved, SyntaxTerm) and resolved.name == "Atom":
+    if of_type and isinstance(resolved, SyntaxTerm) and resolved.name == "Atom":
         return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
     atom = atoms.parse_atom(home, first)
     if term.args is None and all(part is None for part in (atom, layout, third)):
@@ -266,15 +271,6 @@ class _Tiled:
         if self.atom and self.atom.scalar:
             return [SCALAR]
         return [TENSOR_MEMORY] if self.atom and self.atom.tensor_memory else []
-
-
-def parse_atoms(layout: str) -> list[int]:
-    """Return the number of atoms in M, N and K of an atom layout."""
-    laid = shapes.parse_printed_layout(layout)
-    sizes = _list_three_sizes(laid.shape) if laid else []
-    if len(sizes) != 3 or not all(isinstance(size, int) for size in sizes):
-        raise LayoutError("bad_atom_layout", f"'{layout}' leaves its sizes open.", "Try (2,2,1).", "atom_layout")
-    return sizes
 
 
 def _list_three_sizes(shape: Any) -> list[Any]:

@@ -52,10 +52,14 @@ class SyntaxTerm:
         """The keyword arguments by name."""
         return dict(self.named)
 
-    def get_argument(self, place: int, *names: str) -> Any:
-        """Return the argument at a position or under one of the keywords; None if it is missing."""
-        if self.args is not None and place < len(self.args):
-            return self.args[place]
+    def get_argument(self, place: int, *names: str, of_type: bool = False) -> Any:
+        """Return the argument at a position or under one of the keywords; None if it is missing.
+
+        of_type: look at the arguments in its <…>.
+        """
+        arguments = (self.angle if of_type else self.args) or ()
+        if place < len(arguments):
+            return arguments[place]
         return next((self.keywords[name] for name in names if name in self.keywords), None)
 
 

@@ -243,10 +243,7 @@ _TEMPLATES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("make_int_sequence", "make_seq", "make_range"), _make_sequence),
     "UniversalFMA": lambda run, *types: ScalarMma(),
     "Layout": _make_layout_type,
-    **{
-        name: lambda run, *values, name=name: call_function(name, values)  # type: ignore[misc]
-        for name in ("Swizzle", "ComposedLayout")
-    },
+    **{name: lambda run, *values, name=name: call_function(name, values) for name in ("Swizzle", "ComposedLayout")},
     "Copy_Atom": _make_copy_atom,
     "TiledMMA": lambda run, *values: make_mma(*values),
     **dict.fromkeys(("ArrayEngine", "array", "array_aligned"), _make_array),
