@@ -97,7 +97,9 @@ def _make_atom(home: TermText, value: SyntaxTerm, atom: SmemAtomName, bits: int 
 def list_symbols(*values: Nested) -> list[str]:
     """Return the symbols in shapes and layouts, without repeats."""
     leaves = [leaf for value in values for leaf in list_leaves(value) if not isinstance(leaf, int)]
-    names = (list_symbols(leaf.shape) if isinstance(leaf, CuteLayout) else [str(leaf)] for leaf in leaves)
+    names = (
+        list_symbols(leaf.shape, leaf.stride or ()) if isinstance(leaf, CuteLayout) else [str(leaf)] for leaf in leaves
+    )
     return list(dict.fromkeys(chain(*names)))
 
 

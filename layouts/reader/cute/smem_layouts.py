@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from lanescope.cute.algebra import tile_to_shape
-from lanescope.cute.calls.functions import OpenCuteValueError
+from lanescope.cute.calls.functions import FUNCTIONS, OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import find_size, format_tuple
 from lanescope.cute.words import LAYOUTS
@@ -29,7 +29,6 @@ from lanescope.reader.cute.smem_atoms import (
     parse_atom_name,
 )
 from lanescope.reader.grammars import terms
-from lanescope.reader.grammars.lookup import list_open_names
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.shared.swizzle import Swizzle
@@ -105,7 +104,7 @@ def parse_swizzle_atom(home: TermText, value: Any, bits: int | None = None) -> S
     except OpenCuteValueError:
         if shapes.parse_layout(home, (*value.inside, *value.keywords.values())[-1]) is None:
             return None
-        return SwizzleAtom(None, None, None, opened=tuple(list_open_names(home, value)))
+        return SwizzleAtom(None, None, None, opened=home.list_missing(_list_open_words(home, value)))
     if not isinstance(layout, CuteLayout):
         return None
     swizzle = layout.swizzle or Swizzle(0, 0, 0)
@@ -113,6 +112,19 @@ def parse_swizzle_atom(home: TermText, value: Any, bits: int | None = None) -> S
         return SwizzleAtom(swizzle, layout.unit_bits, layout)
     names = tuple(shapes.list_symbols(layout.shape))
     return SwizzleAtom(swizzle if layout.unit_bits else None, layout.unit_bits, None, opened=names)
+
+
+def _list_open_words(home: TermText, value: Any) -> Iterator[str]:
+    """Yield the numbers that a text leaves open in a layout."""
+    value = _strip_decltype(home, value)
+    if isinstance(value, SyntaxTerm) and value.name in FUNCTIONS:
+        for part in (*value.inside, *value.keywords.values()):
+            yield from _list_open_words(home, part)
+        return
+    try:
+        yield from shapes.list_symbols(shapes.evaluate_term(home, value))
+    except OpenCuteValueError as error:
+        yield error.words
 
 
 def _strip_decltype(home: TermText, value: Any) -> Any:
