@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.cute import atom_traits, labelled_layouts
+from lanescope.reader.cute.smem_layouts import make_layout_facts
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _LOOKS = re.compile(r"\s*(?:(?:Swizzle|Sw|S)\s*<|smem_ptr|\(|_?\d+\s*:\s*_?\d)")
@@ -223,21 +224,8 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
 
 
 def _make_facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
-    """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
-    modes = layout.rank
-    swizzle = layout.swizzle
-    return {
-        "cute": str(layout),
-        "swizzle": f"{swizzle.bits},{swizzle.base},{swizzle.shift}" if swizzle else None,
-        "element_bits": layout.unit_bits,
-        "shape": cute.format_tuple(layout.shape),
-        "stride": cute.format_tuple(layout.stride),
-        "modes": modes,
-        "size": layout.size,
-        "cosize": layout.cosize,
-        "storage": {"kind": "cute", "layout": str(layout)} if modes == 2 else None,
-        **({"name": label} if label else {}),
-    }
+    """Return the facts of a layout with a label."""
+    return {**make_layout_facts(layout), **({"name": label} if label else {})}
 
 
 def _list_stage_notices(layout: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from lanescope.cute.algebra import tile_to_shape
+from lanescope.cute import algebra
 from lanescope.cute.calls.functions import FUNCTIONS, OpenCuteValueError
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import find_size, format_tuple
@@ -277,16 +277,12 @@ class _Tile:
 
     @property
     def facts(self) -> dict[str, Any]:
-        layout = self.laid
         return {
-            "cute": self.text,
+            **make_layout_facts(self.laid or algebra.ONE),
+            **({} if self.laid else dict.fromkeys(("cute", "shape", "stride", "size", "cosize"))),
             "swizzle": self.swizzle,
             "element_bits": self.atom.bits,
-            "shape": format_tuple(layout.shape) if layout else None,
-            "stride": format_tuple(layout.stride) if layout else None,
             "modes": self.modes,
-            "size": layout.size if layout else None,
-            "cosize": layout.cosize if layout else None,
             "storage": self.storage,
             **self.stage_facts,
         }
@@ -321,6 +317,22 @@ class _Tile:
         return f"Shared-memory layout {what}, {mode}{stages}"
 
 
+def make_layout_facts(layout: CuteLayout) -> dict[str, Any]:
+    """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
+    swizzle = layout.swizzle
+    return {
+        "cute": str(layout),
+        "swizzle": f"{swizzle.bits},{swizzle.base},{swizzle.shift}" if swizzle else None,
+        "element_bits": layout.unit_bits,
+        "shape": format_tuple(layout.shape),
+        "stride": format_tuple(layout.stride),
+        "modes": layout.rank,
+        "size": layout.size,
+        "cosize": layout.cosize,
+        "storage": {"kind": "cute", "layout": str(layout)} if layout.rank == 2 else None,
+    }
+
+
 def _get_extent(mode: Any) -> Any:
     size = find_size(mode)
     return size if size is not None else format_tuple(mode)
@@ -337,7 +349,7 @@ def _tile_atom(layout: CuteLayout, sizes: list[int], order: tuple[int, ...] | No
     """
     order = order if order and len(order) == len(sizes) else None
     try:
-        tiled = tile_to_shape(layout, tuple(sizes), order)
+        tiled = algebra.tile_to_shape(layout, tuple(sizes), order)
     except LayoutError:
         return None
     once = [mode.modes[1].size == 1 for mode in tiled.modes]

@@ -230,11 +230,7 @@ def _make_atom(call: CuteCall) -> TmaCopy:
 
 def _list_runs(layout: CuteLayout) -> list[tuple[int, int, int]]:
     """List (stride, extent, mode) of a layout without its swizzle, from the contiguous elements on."""
-    modes = enumerate(algebra.strip_swizzle(layout).modes)
-    leaves = (
-        (*leaf, n) for n, mode in modes for leaf in zip(list_leaves(mode.stride), list_leaves(mode.shape), strict=True)
-    )
-    return sorted(leaf for leaf in leaves if leaf[1] > 1)
+    return sorted((step, size, n) for n, mode in enumerate(layout.modes) for size, step in mode.digits if size > 1)
 
 
 def _count_box(layout: CuteLayout) -> int:

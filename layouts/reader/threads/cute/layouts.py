@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
+from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import is_congruent, make_compact_strides, make_row_major_strides, map_leaves
 from lanescope.errors import LayoutError
@@ -42,12 +43,8 @@ def get_extents(shape: Any) -> Any:
 
 def require_plain(value: Any) -> CuteLayout:
     """Return a layout without a swizzle, or the compact layout of a shape; LayoutError for other values."""
-    if isinstance(value, CuteLayout):
-        return algebra.require_plain(value, "A function")
-    if isinstance(value, int):
-        return algebra.make_layout(value)
-    if isinstance(value, tuple) and value and all(isinstance(item, CuteLayout) for item in value):
-        return algebra.concatenate(*value)
-    if isinstance(value, tuple) and is_complete(value) and all(isinstance(item, int | tuple) for item in value):
-        return algebra.make_layout(value)
-    raise LayoutError("open_layout", "A layout is not known.")
+    modes = value if isinstance(value, tuple) and all(isinstance(item, CuteLayout) for item in value) else (value,)
+    try:
+        return algebra.require_plain(call_function("make_layout", modes), "A function")
+    except OpenCuteValueError:
+        raise LayoutError("open_layout", "A layout is not known.") from None
