@@ -82,15 +82,13 @@ def _multiply(kind: IntegerType, left: SymbolicInt, right: SymbolicInt) -> Symbo
     """Evaluate mul.lo and mul.wide."""
     if left.known is not None and right.known is not None:
         return SymbolicInt(kind.wrap(left.known * right.known), kind)
-    return multiply_ints(*(convert_int(factor, kind) for factor in (left, right)))
+    unsigned = get_integer_type(kind.bits)
+    return multiply_ints(convert_int(left, unsigned), convert_int(right, unsigned))
 
 
 def _multiply_add(kind: IntegerType, left: SymbolicInt, right: SymbolicInt, more: SymbolicInt) -> SymbolicInt | None:
-    product = _multiply(kind, left, right)
-    if product is None:
-        return None
-    more = convert_int(more, kind)
-    return add_ints(convert_int(product, kind), more)
+    product, unsigned = _multiply(kind, left, right), get_integer_type(kind.bits)
+    return None if product is None else add_ints(convert_int(product, unsigned), convert_int(more, unsigned))
 
 
 def _insert_bits(
