@@ -75,6 +75,16 @@ def test_what_depends_on_an_open_number_is_open(text: str) -> None:
         evaluate_pasted(text)
 
 
+def test_a_name_of_the_text_is_not_cutes() -> None:
+    own = "template <class L> auto flatten(L l) { return make_layout(_4{}); } auto a = "
+    home = terms.make_term_text(own + "flatten(Layout<Shape<_2,Shape<_2,_2>>>{});")
+    term = home.parse_term(len(own))
+    assert isinstance(shapes.evaluate_term(home, term), Symbol)
+    text = "template <int X> struct A { using L = Layout<Shape<X, _8>>; };"
+    home = terms.make_term_text(text)
+    assert str(shapes.parse_layout(home, home.parse_term(text.index("Layout")))) == "(X,8)"
+
+
 def test_an_atom_of_an_open_type_takes_the_bits_of_its_instruction() -> None:
     assert evaluate_pasted("GMMA::Layout_K_SW128_Atom<T>{}", 8) == "Sw<3,4,3> o smem_ptr[8b](unset) o (8,128):(128,1)"
 

@@ -16,6 +16,7 @@ from lanescope.cute.words import CONSTANTS, LAYOUTS
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
+from lanescope.reader.grammars.lookup import is_open as is_open_name
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.shared.swizzle import Swizzle
 
@@ -39,14 +40,20 @@ def evaluate_term(home: TermText, value: Any, bits: int | None = None, depth: in
         return value
     if value.name == "decltype" and value.args:
         return evaluate_term(home, value.args[0], bits, depth + 1)
-    if value.name in CONSTANTS:
+    if value.name in CONSTANTS and not is_open_name(home, value):
         return CONSTANTS[value.name]
     if (atom := find_atom(home, value)) is not None:
         return _make_atom(home, value, atom[0], find_atom_bits(home, *atom) or bits)
-    if value.name in _EVALUATED and (value.inside or value.named):
+    if _calls_cute(home, value):
         return _call_function(home, value, bits, depth)
     number = home.get_number_or_words(value)
     return Symbol(number) if isinstance(number, str) else number
+
+
+def _calls_cute(home: TermText, term: SyntaxTerm) -> bool:
+    """Return whether a term calls a function of CuTe, not one of the text by its name."""
+    own = term.name not in MAKERS and home.scopes.list_named("function", term.name)
+    return term.name in _EVALUATED and bool(term.inside or term.named) and not own
 
 
 def _call_function(home: TermText, term: SyntaxTerm, bits: int | None, depth: int) -> Value:
