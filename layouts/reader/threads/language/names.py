@@ -21,8 +21,7 @@ from lanescope.reader.threads.language.character_arrays import find_string
 from lanescope.reader.threads.language.numbers import ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
-from lanescope.reader.threads.language.struct_layout import StructLayout
-from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
+from lanescope.reader.threads.language.types import SizedType, StructLayout, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value
 from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 
