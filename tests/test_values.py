@@ -27,7 +27,7 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.threads.barriers.tensor_trace.TensorTrace",
     "lanescope.reader.threads.cute.async_trace.AsyncTrace",
     "lanescope.reader.threads.language.program.Scope",
-    "lanescope.reader.threads.language.struct_layout.StructLayout",
+    "lanescope.reader.threads.language.types.StructLayout",
     "lanescope.reader.threads.memory.tile_steps.TileSteps",
     "lanescope.reader.threads.run_state.FrameState",
     "lanescope.reader.threads.memory.shared_fills.SharedFills",
