@@ -6,16 +6,13 @@ size and the permutation's.
 
 from __future__ import annotations
 
-from typing import Any
-
 from lanescope.cute import algebra, tuples
-from lanescope.cute.text import parse_tiler
 from lanescope.errors import LayoutError
 from lanescope.reader.cute import atoms, tiled_mma
 from lanescope.reader.grammars.grammar import SyntaxTerm, Value
 from lanescope.reader.grammars.terms import REDUCERS, TermText
 from lanescope.reader.meaning import TextMeaning
-from lanescope.tiles.arguments import parse_atom_layout
+from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
 
 
 def compute_tile(meaning: TextMeaning) -> list[int] | None:
@@ -24,17 +21,12 @@ def compute_tile(meaning: TextMeaning) -> list[int] | None:
     if shape is None or body["atom_layout"] is None or "permutation" in meaning.undetermined:
         return None
     try:
-        atoms_mnk = [mode.size for mode in parse_atom_layout(body["atom_layout"]).modes]
-        sizes: list[Any] = [None, None, None]
-        if body["permutation"]:
-            tilers = parse_tiler(body["permutation"])
-            modes = tilers if isinstance(tilers, tuple) else (tilers,)
-            sizes = [None if mode is None else tuples.size(algebra.get_tiler_size(mode)) for mode in modes]
-            sizes += [None] * (3 - len(sizes))
-    except (LayoutError, TypeError):
+        atom_layout = parse_atom_layout(body["atom_layout"])
+        core = tuple(size * mode.size for size, mode in zip(shape, atom_layout.modes, strict=True))
+        tilers, _ = parse_permutation(body["permutation"], core)
+    except LayoutError:
         return None
-    core = [size * count for size, count in zip(shape, atoms_mnk, strict=True)]
-    return [extent if size is None else max(extent, size) for extent, size in zip(core, sizes[:3], strict=True)]
+    return [max(size, tuples.size(algebra.get_tiler_size(tiler))) for size, tiler in zip(core, tilers, strict=True)]
 
 
 def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from lanescope.reader.code.cute.cute_atoms import find_smem_atom
 from lanescope.reader.code.cute.cute_mmas import get_type_bits
 from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_call_layout
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
-from lanescope.reader.cute.smem_atoms import SmemAtomName, make_storage
+from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, make_storage
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from lanescope.shared.tma import MOST_BOX
@@ -151,34 +152,19 @@ def read_literal_layout(value: Any, bits: int | None, element: str | None) -> Ca
     name = _WIDTHS.get(layout.swizzle.bits)
     if name is None or (layout.swizzle.base, layout.swizzle.shift) != (4, 3):
         return None
-    plain = algebra.strip_swizzle(layout).list_indices()
-    for major in ("K", "MN"):
-        for order in ((0, 1), (1, 0)):
-            if _is_canonical(plain, get_mode(name).get_atom_size(bits, major), (mn, k), (major, order)):
-                return _make_canonical_tile(SmemAtomName(major, get_mode(name)), (bits, element), (mn, k), order)
+    plain, mode = algebra.strip_swizzle(layout).list_indices(), get_mode(name)
+    for major, order in product(("K", "MN"), ((0, 1), (1, 0))):
+        block = algebra.strip_swizzle(make_canonical_layout(major, mode, bits))
+        with suppress(LayoutError):  # the block does not divide the tile
+            if np.array_equal(algebra.tile_to_shape(block, (mn, k), order).list_indices(), plain):
+                return _make_canonical_tile(SmemAtomName(major, mode), (bits, element), (mn, k), order)
     return None
-
-
-def _is_canonical(plain: Any, atom: tuple[int, int], sizes: tuple[int, int], way: tuple[str, tuple[int, int]]) -> bool:
-    """Return whether indices are those of a swizzle atom tiled to the sizes in some order."""
-    (rows, columns), (major, order) = atom, way
-    if sizes[0] % rows or sizes[1] % columns:
-        return False
-    block = CuteLayout((rows, columns), (columns, 1) if major == "K" else (1, rows))
-    return bool(np.array_equal(algebra.tile_to_shape(block, sizes, order).list_indices(), plain))
 
 
 def _find_plain_box(layout: CuteLayout) -> tuple[int, int] | None:
     """Return the box of consecutive rows, contiguous mode first; None for another layout."""
-    rows, columns = (algebra.coalesce(mode) for mode in layout.modes)
-    if not (isinstance(rows.shape, int) and isinstance(columns.shape, int)):
-        return None
-    down, across = rows.stride, columns.stride
-    size = rows.shape, columns.shape
-    if (across, down) == (1, size[1]):
-        box = size[1], size[0]
-    elif (down, across) == (1, size[0]):
-        box = size
-    else:
-        return None
-    return box if max(box) <= MOST_BOX else None
+    mn, k = (mode.size for mode in layout.modes)
+    for stride, box in (((k, 1), (k, mn)), ((1, mn), (mn, k))):
+        if np.array_equal(CuteLayout((mn, k), stride).list_indices(), layout.list_indices()):
+            return box if max(box) <= MOST_BOX else None
+    return None
