@@ -342,7 +342,8 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> Produc
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
     doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
-    return judge_known_products(source.text, given, launches, proved, doubted)
+    others = {kernel.name for kernel in fragments.kernels if kernel.name}
+    return judge_known_products(source.text, given, launches, proved, doubted, others)
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

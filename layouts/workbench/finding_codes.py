@@ -26,7 +26,14 @@ from lanescope.workbench.fragments import (
     warp_coverage,
 )
 from lanescope.workbench.kernels import bulk_store_order, order
-from lanescope.workbench.products import known_mistakes, matrix_pitches, other_bounds, result_origins, result_stores
+from lanescope.workbench.products import (
+    attention_causes,
+    known_mistakes,
+    matrix_pitches,
+    other_bounds,
+    result_origins,
+    result_stores,
+)
 from lanescope.workbench.reads import stage_distances, tile_starts
 from lanescope.workbench.source import condition_balance, shared_budget, target_checks
 from lanescope.workbench.tensor_memory import idesc_checks, tensor_memory_access, tensor_memory_order
@@ -42,6 +49,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **skipped_slices.TITLES,
     **matrix_pitches.TITLES,
     **known_mistakes.TITLES,
+    **attention_causes.TITLES,
     **other_bounds.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,

@@ -49,6 +49,7 @@ from lanescope.reader.threads.launches import (
     make_launches,
     read_head,
 )
+from lanescope.reader.threads.memory.number_tape import NumberTape
 from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, SharedOrder
 from lanescope.reader.threads.memory.tile_records import TileSetup, find_grid
 from lanescope.reader.threads.memory.tile_trace import TileTrace
@@ -58,7 +59,7 @@ from lanescope.reader.threads.runner import KernelRunner
 
 MOST_KERNELS = 24
 MOST_CALLERS = 3  # depth of the calls of function templates that lead to a launch
-MOST_ORDERED = 4  # launches of one kernel whose order is followed
+MOST_ORDERED, MOST_COMPUTED = 4, 1  # launches of one kernel whose order is followed, or whose numbers are computed
 ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
@@ -185,6 +186,8 @@ class _Program:
             unnamed = find_unnamed_launch(self.text[: self.length], {one.name for one in self._list_kernels()})
             launches = [unnamed or KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
+        if self.tiles is not None and self.tiles.computes:
+            return launches[:MOST_COMPUTED]
         return launches[:MOST_ORDERED] if self.follow else launches
 
     def _is_record_of(self, record: KernelLaunchRecord, kernel: tree.Function) -> bool:
@@ -366,6 +369,7 @@ class _Program:
                 runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
             runner.sizes = self.tiles.sizes.get(kernel)
+            runner.tape = NumberTape(runner.threads) if self.tiles.computes else None
             runner.grid = find_grid(self.tiles.grids, kernel, instance.templates) or runner.grid
         if cluster is not None:
             runner.cluster, runner.block_index = cluster, cluster.block

@@ -20,6 +20,7 @@ from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_nu
 from lanescope.reader.threads.language.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.comparisons import Compared
+from lanescope.reader.threads.memory.number_tape import NumberTape
 from lanescope.reader.threads.memory.records import (
     DescriptorUse,
     FactorUse,
@@ -32,6 +33,7 @@ from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrd
 from lanescope.reader.threads.memory.storage import (
     OPEN,
     DataBytes,
+    FloatConstant,
     Ints,
     LoadRecord,
     Mask,
@@ -112,6 +114,7 @@ class KernelRunner:
         self.undecided = False  # whether any condition, or the end of a loop, was not known
         self.size = 0  # of matrices; 0 if they are open
         self.sizes: Mapping[str, int] | None = None  # of each parameter, where all are known
+        self.tape: NumberTape | None = None  # of a run that computes
         self.unsized: set[str] = set()  # parameters that these lack
         self.grid = self.block_index = (0, 0, 0)  # of a run with known sizes
         self.cluster: ClusterPlace | None = None  # of a run that follows mbarriers, if its shape is known
@@ -157,6 +160,15 @@ class KernelRunner:
         raise KernelErrorFound
 
     # values
+
+    def make_real(self, constant: FloatConstant, number: float) -> Any:
+        """Return a constant, of a run that computes its number."""
+        return constant if self.tape is None else self.tape.make_constant(self, number)
+
+    def note_array(self, name: str, element: SizedType) -> None:
+        """Note an array of a run that computes."""
+        if self.tape is not None and element.name != "void":
+            self.tape.units[name] = element.vector or element.size
 
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
         """Return the value of an expression, None if unknown."""
@@ -265,7 +277,7 @@ class KernelRunner:
         """Return bytes of a global array, with the record of this load."""
         if not self.follows_bytes:
             return make_open_data(self.threads, size)
-        if offset is None or len(self.records) > 20_000:
+        if offset is None or (len(self.records) > 20_000 and self.tape is None):
             self.open_loads = True
             return make_open_data(self.threads, size)
         self.records.append(LoadRecord(array, offset, site, tuple(self.calls)))

@@ -239,12 +239,14 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
 
 
 def close_settled_gaps(
-    kernels: Sequence[CheckedKernel], proved: Collection[str], unordered: Collection[str]
+    kernels: Sequence[CheckedKernel], proved: Mapping[str, bool], unordered: Collection[str]
 ) -> list[CheckedKernel]:
     """Close the gaps that a run with known sizes settles, of kernels whose D is A·B, if their order is followed.
 
-    proved: the names of these kernels; unordered: those whose stores and barriers are not followed.
+    proved: the names of these kernels, and whether that run settles all gaps; unordered: those whose stores and
+    barriers are not followed.
     """
+    kernels = [replace(one, gap="") if proved.get(one.name) else one for one in kernels]
     return [
         replace(one, gap=ORDER_OPEN * (one.name in unordered)) if one.name in proved and one.gap in UNSETTLED else one
         for one in kernels

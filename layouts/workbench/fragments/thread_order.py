@@ -88,7 +88,7 @@ def check_thread_order(
 
 def _list_common_mistakes(branches: Sequence[list[KernelRun]]) -> list[Pitfall]:
     """Return the mistakes of the first branch of a text that has some; none if another branch is right."""
-    found = (dict(_list_mistakes(runs)) for runs in branches)
+    found = (dict(list_mistakes(runs)) for runs in branches)
     first = next(filter(None, found), {})
     return [*first.values()] if all(map(_has_mistake, branches)) else []
 
@@ -97,7 +97,7 @@ def _keep_for_small_sizes(found: Sequence[Pitfall], branches: Iterable[list[Kern
     """Drop stores that overlap only if a size is larger than the kernel may be written for, such as the length of the
     row that a warp holds.
     """
-    again = {(one.code, one.span) for runs in branches for _, one in _list_mistakes(runs)}
+    again = {(one.code, one.span) for runs in branches for _, one in list_mistakes(runs)}
     return [one for one in found if one.code != _CODES["stored_twice"] or (one.code, one.span) in again]
 
 
@@ -163,7 +163,8 @@ def _is_left(run: KernelRun) -> bool:
     return not order.checked or order.lost or (run.complete and order.is_uneven)
 
 
-def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
+def list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
+    """Yield (what tells it apart, the finding) of the mistakes of runs."""
     for run in runs:
         for why, (code, span) in run.runner.kernel_errors.items():
             yield (code, span), Pitfall(code, why, span)

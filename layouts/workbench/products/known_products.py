@@ -10,7 +10,7 @@ that nothing has stored, and sums that miss, or have too many, of the same numbe
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -19,6 +19,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
+from lanescope.workbench.products.attention import RESULT, AttentionJudge, Verdict
 from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
@@ -60,11 +61,11 @@ from lanescope.workbench.products.size_names import (
     list_own_sizes,
     list_sizes,
 )
-from lanescope.workbench.products.unproved_results import make_open_point
+from lanescope.workbench.products.unproved_results import PRODUCT, make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
-from lanescope.workbench.text.function_texts import blank_text, find_functions
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
 
 _LONGEST = 768  # K of a run
 _DEEP = 4  # times the usual K
@@ -78,36 +79,64 @@ def judge_known_products(
     recorded: Sequence[KernelLaunchRecord],
     proved: Set[str],
     doubted: Set[str] = frozenset(),
+    others: Set[str] = frozenset(),
 ) -> ProductReport:
     """Return mistakes and open points of the kernels whose D is not known to be A·B.
 
     proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong or are not
-    known, which are open only where a line shows it.
+    known, which are open only where a line shows it; others: of those without a verdict, which are run only if they
+    have matrices Q, K and V.
     """
     mistakes, open_, blank = list[CheckFinding](), list[OpenPoint](), blank_text(text)
-    whole: set[str] = set()
+    whole: dict[str, bool] = {}
+    for one, judge, result in _list_judges(text, macros, recorded, (proved | doubted, others)):
+        open_part, mistake = _judge_in_time(judge)
+        mistakes += [mistake] if mistake is not None else []
+        whole |= {one.name: result is RESULT} if open_part is None or open_part.whole else {}
+        if mistake is None and open_part and open_part.reason and (open_part.span or one.name in {*proved, *whole}):
+            open_.append(make_open_point(one, blank, open_part.reason, open_part.span, result))
+    return ProductReport(mistakes, open_, whole)
+
+
+def _list_judges(
+    text: str,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord],
+    names: tuple[Set[str], Set[str]],
+) -> Iterator[tuple[FunctionText, Callable[[], Verdict], tuple[str, str]]]:
+    """Yield kernels, what judges each, and the names of its result. names: of those that are judged, and of those that
+    are judged if they have matrices Q, K and V.
+    """
+    blank = blank_text(text)
     for one in find_functions(blank):
-        if one.kernel and one.name in proved | doubted:
-            run = _KnownJudge(text, macros, recorded, one, blank[slice(*one.body)]).fit_launch()
-            try:
-                with end_when(is_late):
-                    open_part, mistake = run.judge_named()
-            except LayoutError:
-                open_part, mistake = OpenPart("its run did not end"), None
-            except OverdueError:
-                open_part, mistake = OpenPart("the time limit was reached"), None
-            mistakes += [mistake] if mistake is not None else []
-            whole |= {one.name} if open_part is None or open_part.whole else set()
-            if open_part is None:
-                continue
-            if mistake is None and open_part.reason and (open_part.span or one.name in proved | whole):
-                open_.append(make_open_point(one, blank, open_part.reason, open_part.span))
-    return ProductReport(mistakes, open_, frozenset(whole))
+        if not one.kernel or one.name not in names[0] | names[1]:
+            continue
+        run = _KnownJudge(text, macros, recorded, one, blank[slice(*one.body)])
+        attention = AttentionJudge(run)
+        if attention.is_attention:
+            yield one, attention.judge, RESULT
+        elif one.name in names[0]:
+            yield one, run.judge_launched, PRODUCT
+
+
+def _judge_in_time(judge: Callable[[], Verdict]) -> Verdict:
+    """Return (why the result of a kernel is open, what is certainly wrong), also if the run does not end in time."""
+    try:
+        with end_when(is_late):
+            return judge()
+    except LayoutError:
+        return OpenPart("its run did not end"), None
+    except OverdueError:
+        return OpenPart("the time limit was reached"), None
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownJudge(KnownRun):
     """Judges a kernel in runs with known sizes."""
+
+    def judge_launched(self) -> Verdict:
+        """Judge D with the sizes of the launch, if it gives them."""
+        return self.fit_launch().judge_named()
 
     def judge_named(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Judge D, also with M, N and K by other names if the kernel lacks one of them: only a proof counts there."""

@@ -32,8 +32,10 @@ class ProductVerdict:
 
 
 class ProductReport(NamedTuple):
-    """Mistakes, open points, and the names of the kernels whose tiles of D are those of A·B."""
+    """Mistakes, open points, and the names of the kernels whose tiles of D are those of A·B, or whose O is that of
+    attention, with whether the order of their accesses is followed, too.
+    """
 
     mistakes: Sequence[CheckFinding] = ()
     open: Sequence[OpenPoint] = ()
-    proved: frozenset[str] = frozenset()
+    proved: Mapping[str, bool] = {}

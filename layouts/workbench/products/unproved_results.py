@@ -32,16 +32,19 @@ from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
 UNORDERED = "its elements are not stored as the rows and columns of one matrix of its size"
+PRODUCT = "D", "A·B"
 AGAIN, AMONG = "again", "among"  # how blocks along z overlap others
 _DIMS, _STRIDES = 4, 5  # which arguments of cuTensorMapEncodeTiled globalDim and globalStrides are
 _NO_SIZE = re.compile(r"sizeof\s*\([^()]*\)|\b\w+_t\b|\bstatic_cast\b")
 Tiles = Mapping[str, Sequence[StoredTile]]
 
 
-def make_open_point(kernel: FunctionText, blank: str, reason: str, place: Span | None = None) -> OpenPoint:
-    """Make the open point of a kernel whose D is not proved, by default at its name."""
+def make_open_point(
+    kernel: FunctionText, blank: str, reason: str, place: Span | None = None, result: tuple[str, str] = PRODUCT
+) -> OpenPoint:
+    """Make the open point of a kernel whose result is not proved, by default at its name."""
     at = blank.rfind(kernel.name, 0, kernel.body[0])
-    message = f"D of {kernel.name} is not known to be A·B: {reason}."
+    message = f"{result[0]} of {kernel.name} is not known to be {result[1]}: {reason}."
     return OpenPoint(message, place or (at, at + len(kernel.name)), of_result=True)
 
 

@@ -143,7 +143,7 @@ class ExpressionLowering(TypeLowering):
     def _lower_index(self, node: tree_sitter.Node) -> tree.Expression:
         indices = node.child_by_field_name("indices")
         inner = (
-            tuple(self.lower_expression(c) for c in indices.named_children)
+            tuple(self.lower_expression(c) for c in indices.named_children if c.type != "comment")
             if indices is not None and indices.type == "subscript_argument_list"
             else (self.lower_expression(indices),)
             if indices is not None

@@ -26,6 +26,7 @@ _PIPELINE = re.compile(r"producer_\w+|consumer_release|pipeline_consumer_\w+|mak
 _SHARED_PIPELINE = re.compile(  # its waits are barriers, too
     r"\bpipeline_shared_state\b|\bthread_scope_(?!thread\b)|\bcuda::barrier\b"
 )
+_EXCHANGE = re.compile(r"__(?:shfl|reduce|match|ballot|any|all)\w*_sync")  # between the threads of a warp alone
 _NO_ORDER = re.compile(  # functions without an effect on the order
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
     r"|__pipeline_memcpy_async|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
@@ -70,7 +71,7 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
         order.commit_group(run.mask, run.assumed > 0)
     elif _WAIT.fullmatch(name):
         order.wait_groups(run.mask, _find_count(run, node, scope), node.span)
-    elif name == "__syncwarp":
+    elif name == "__syncwarp" or _EXCHANGE.fullmatch(name):
         order.meet_warp()
     elif name == "load_matrix_sync":
         _read_fragment(run, node, scope)

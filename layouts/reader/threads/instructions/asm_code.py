@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from struct import unpack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
 _LITERALS = {"true": 1, "false": 0}
 _FLOAT = re.compile(r"0[fFdD][0-9a-fA-F]+")
 _parse_number = lru_cache(maxsize=1024)(parse_immediate)
+
+
+def _decode_real(token: str) -> float:
+    """Return the number of an immediate such as 0f3F800000."""
+    kind, digits = token[1].lower(), token[2:]
+    return float(unpack(">f" if kind == "f" else ">d", bytes.fromhex(digits.zfill(8 if kind == "f" else 16)))[0])
 
 
 @lru_cache(maxsize=1024)
@@ -103,7 +110,8 @@ class AsmCode:
         if immediate is not None:
             return make_uniform(immediate, LONG)
         if _FLOAT.fullmatch(token):
-            return CONSTANT if token[2:].strip("0") else ZERO
+            constant = CONSTANT if token[2:].strip("0") else ZERO
+            return self.run.make_real(constant, _decode_real(token))
         return self.registers.get(token) or read_register(self.run, token)
 
     def find_string(self, number: int) -> str:

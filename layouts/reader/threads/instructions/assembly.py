@@ -202,13 +202,13 @@ def _load_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
 
 def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
+    added = split_operands(operands[3].strip("{} "))
     if not run.is_full:
         a, b = (
             tuple(_use_register(code, register) for register in split_operands(text.strip("{} ")))
             for text in operands[1:3]
         )
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
-        added = split_operands(operands[3].strip("{} "))
         unknown = [register for register in added if code.get_value(register) is None]
         run.products.append(
             MmaUse(
@@ -231,7 +231,11 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
         )
     outputs = split_operands(operands[0].strip("{} "))
     use = run.products[-1] if run.products and not run.is_full else None
-    results = make_results(run, opcode, code.assembly.span, use, len(outputs)) if use is not None else []
+    results = (
+        make_results(run, opcode, code.assembly.span, use, len(outputs), [code.get_value(one) for one in added])
+        if use is not None
+        else []
+    )
     for n, register in enumerate(outputs):
         code.put_value(register, results[n] if results else make_open_data(run.threads, 4))
 
@@ -313,7 +317,7 @@ def _run_global_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
     count, size = _parse_shape(opcode)
     registers = [code.get_value(token) for token in split_operands(operands[1].strip("{} "))]
     address = code.get_address(operands[0])
-    if isinstance(address, Pointer) and address.space == "global" and any(map(is_result, registers)):
+    if isinstance(address, Pointer) and address.space == "global" and (any(map(is_result, registers)) or code.run.tape):
         data = join_data([fit_data(code.run, value, SizedType("", size)) for value in registers])
         parts = 2 if has_two(code.run, registers[0]) else size
         kind = SizedType("", count * size, vector=parts if parts < count * size else 0)

@@ -22,7 +22,9 @@ def _compute_elements(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Execute arithmetic on floating-point registers, as far as the result depends on elements of D."""
     code.put_value(
         operands[0],
-        compute_elements(code.run, *map(code.get_value, operands[1:]), size=2 if opcode.endswith("x2") else 4),
+        compute_elements(
+            code.run, *map(code.get_value, operands[1:]), size=2 if opcode.endswith("x2") else 4, name=opcode
+        ),
     )
 
 

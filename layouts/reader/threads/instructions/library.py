@@ -41,6 +41,7 @@ from lanescope.reader.threads.memory.storage import (
     fill_up,
     is_zero,
     join_data,
+    make_zeros,
     spread_number,
 )
 
@@ -128,7 +129,7 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         return NOT_HERE
     left, right = (run.evaluate(argument, scope) for argument in node.arguments)
     if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
-        return compute_elements(run, left, right)
+        return compute_elements(run, left, right, name=name)
     result = apply_operator(name, left, right)
     return result if result is not None else _drop_bound(run, name, node.span, left, right)
 
@@ -161,7 +162,7 @@ def _call_math(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
     """Return what the result of a mathematical function depends on."""
     size = 2 if "2" in name and "h" in name else 4  # of a half2
     values = [run.evaluate(argument, scope) for argument in node.arguments]
-    result = compute_elements(run, *values, size=size)
+    result = compute_elements(run, *values, size=size, name=name)
     if _FACTORS.search(name):
         for value, factor in zip(values[:2], node.arguments[1::-1], strict=False):
             note_scalar(run, "*", run.text[slice(*factor.span)], value, node.span)
@@ -188,8 +189,16 @@ def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
     return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
 
 
+def _evaluate_elements(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+    """Return the value of an expression; a number of a run that computes as an element."""
+    value = run.evaluate(node, scope)
+    if run.tape is None or not isinstance(value, ThreadNumber):
+        return value
+    return make_zeros(run.threads, 4) if is_zero(value) else run.tape.convert(run, value)
+
+
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    value, size = run.evaluate(node.arguments[0], scope), 4 if "2float" in name else 2
+    value, size = _evaluate_elements(run, node.arguments[0], scope), 4 if "2float" in name else 2
     if isinstance(value, FloatConstant | Reduction):
         return value
     value = make_elements(run, value, 4) if isinstance(value, BitWord) else value
@@ -208,7 +217,7 @@ def _permute_bytes(run: KernelRunner, name: str, node: tree.Call, scope: Scope) 
 
 
 def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    parts = [run.evaluate(argument, scope) for argument in node.arguments]
+    parts = [_evaluate_elements(run, argument, scope) for argument in node.arguments]
     if all(isinstance(part, ThreadNumber | FloatConstant) for part in parts):
         return _join_constants(name, parts)
     if not all(isinstance(part, DataBytes) for part in parts):
@@ -238,7 +247,7 @@ def _make_vector(kind: SizedType | None, parts: list[Any]) -> Pointer | None:
 
 def _spread_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return both halves of a half2: one element twice, or two floats."""
-    value = run.evaluate(node.arguments[0], scope)
+    value = _evaluate_elements(run, node.arguments[0], scope)
     if not isinstance(value, DataBytes):
         return value if isinstance(value, FloatConstant | Reduction) else None
     if "22float2" in name:
@@ -248,14 +257,14 @@ def _spread_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
 
 def _get_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return one half of a half2."""
-    value = run.evaluate(node.arguments[0], scope)
+    value = _evaluate_elements(run, node.arguments[0], scope)
     if not isinstance(value, DataBytes) or value.size != 4:
         return value if isinstance(value, FloatConstant | Reduction) else None
     return value.cut_bytes(2 * ("high" in name), 2).resize_element(4 if name.endswith("float") else 2)
 
 
 def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    value = run.evaluate(node.arguments[0], scope)
+    value = _evaluate_elements(run, node.arguments[0], scope)
     if not isinstance(value, DataBytes) or value.size != 8:
         return None
     return join_data([value.cut_bytes(0, 4).resize_element(2), value.cut_bytes(4, 4).resize_element(2)])

@@ -182,6 +182,7 @@ def fill_fragment(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
         return
     value = run.evaluate(node.arguments[1], scope)
     known = ZERO if is_zero(value) else CONSTANT if isinstance(value, FloatConstant | ThreadNumber) else None
+    known = run.tape.apply(run, "+", (value,)) if run.tape is not None else known
     fragment.write_values(run, [known] * fragment.shape.count)
 
 
@@ -231,7 +232,7 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
             ends=tuple(run.ends),
         )
         run.products.append(use)
-        results += make_results(run, a.shape.opcode, node.span, use, d.shape.registers)
+        results += make_results(run, a.shape.opcode, node.span, use, d.shape.registers, added)
     d.write_values(run, results)
 
 

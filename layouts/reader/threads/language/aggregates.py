@@ -41,7 +41,7 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
     values = tuple(run.evaluate(value, scope) for _, value in node.items)
     if type_ is not None and _is_tuple(type_):
         return values
-    return values[0] if len(values) == 1 else _join_vector(values)
+    return values[0] if len(values) == 1 else _join_vector(values, run.tape is not None)
 
 
 def _is_tuple(type_: tree.Type) -> bool:
@@ -56,9 +56,9 @@ def _make_object(run: KernelRunner, kind: SizedType, node: tree.ItemList, scope:
     return make_object(run, kind, call, scope)
 
 
-def _join_vector(values: Sequence[Any]) -> DataBytes | None:
-    """Return a vector of elements of D of one size."""
-    parts = [value for value in values if is_result(value)]
+def _join_vector(values: Sequence[Any], computed: bool) -> DataBytes | None:
+    """Return a vector of elements of D of one size. computed: whether all elements have numbers."""
+    parts = [value for value in values if is_result(value) or (computed and isinstance(value, DataBytes))]
     alike = len(parts) == len(values) > 1 and len({part.size for part in parts}) == 1
     return join_data(parts) if alike else None
 

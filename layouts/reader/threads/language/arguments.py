@@ -21,6 +21,7 @@ from lanescope.reader.threads.memory.storage import CONSTANT, DataBytes, LocalMe
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
+GIVEN_REAL = 0.375  # of every floating-point parameter of a run that computes
 OPEN_MEMBER = SizedType("open member", 1 << 16)  # a member of an unknown type
 _SIZE = re.compile(r"[mnkMNK]|rows|columns|cols|height|width|depth|batch(?:_count)?|size")
 _VECTORS = ("device_vector", "universal_vector")  # of Thrust, whose elements are in global memory
@@ -223,9 +224,11 @@ def find_size(run: KernelRunner, place: Any, function: str) -> ThreadNumber | No
 def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     """Return an array in global memory, or a number that is open unless the run has known sizes."""
     if kind.pointer and kind.target is not None:
+        run.note_array(name, kind.target)
         return Pointer("global", name, make_uniform(0, LONG), kind.target, kind.dims)
     if not kind.integer:
-        return CONSTANT if kind.scope is None and not kind.pointer and not kind.vector and kind.size <= 8 else None
+        known = kind.scope is None and not kind.pointer and not kind.vector and kind.size <= 8
+        return run.make_real(CONSTANT, GIVEN_REAL) if known else None
     number_kind = (max(kind.size * 8, 32), kind.signed)
     if run.sizes is not None and name in run.sizes:
         return make_number(run.sizes[name], number_kind)

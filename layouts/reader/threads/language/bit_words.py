@@ -150,11 +150,13 @@ def _find_record(run: KernelRunner, number: int, unit: int) -> int | None:
     return run.unit_records[number, unit]
 
 
-def compute_elements(run: KernelRunner, *operands: Any, size: int = 4) -> Any:
+def compute_elements(run: KernelRunner, *operands: Any, size: int = 4, name: str = "") -> Any:
     """Return what the result of arithmetic depends on: elements of D, else loaded elements; None if on none.
 
-    size: bytes of an element of a word.
+    size: bytes of an element of a word; name: the operator, the function or the opcode, of a run that computes.
     """
+    if run.tape is not None:
+        return run.tape.apply(run, name, operands)
     result = keep_result(run, *operands)
     return result if result is not None else _combine_loads(run, *operands, size=size)
 

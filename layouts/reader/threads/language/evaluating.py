@@ -49,6 +49,7 @@ from lanescope.reader.threads.memory.storage import (
     Pointer,
     merge_values,
     parse_constant,
+    parse_real,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ _NEGATIVE = re.compile(r"-\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?f?", re.I)
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, node.path, scope)
     if found is None and _CONSTANTS.fullmatch(node.last) and scope.find_owner(node.last) is None:
-        return CONSTANT
+        number = np.inf if "INF" in node.last or "HUGE" in node.last else float(np.finfo(np.float32).max)
+        return run.make_real(CONSTANT, number)
     if found is None and node.last in SPECIAL:
         return copy_variable(run, node.last)
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found
@@ -76,11 +78,13 @@ def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope)
 
 
 def _evaluate_real(run: KernelRunner, node: tree.RealLiteral, scope: Scope) -> Any:
-    return parse_constant(node.text)
+    constant = parse_constant(node.text)
+    return constant if run.tape is None else run.make_real(constant, parse_real(node.text))
 
 
 def _evaluate_opaque(run: KernelRunner, node: tree.OpaqueExpression, scope: Scope) -> Any:
-    return CONSTANT if _NEGATIVE.fullmatch(node.text) else None
+    found = _NEGATIVE.fullmatch(node.text)
+    return run.make_real(CONSTANT, -parse_real(node.text.lstrip("- "))) if found else None
 
 
 def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
@@ -117,7 +121,9 @@ def _combine_values(run: KernelRunner, op: str, left: Any, right: Any) -> Any:
         return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return move_pointer(op, left, right)
-    result = compute_elements(run, left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
+    if run.tape is not None and op in COMPARED:
+        return run.tape.compare(run, op, left, right)
+    result = compute_elements(run, left, right, name=op) if op in _ARITHMETIC else pack_bytes(op, left, right)
     return result or apply_operator(op, get_number(left), get_number(right))
 
 
@@ -162,7 +168,7 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     given = evaluate_operand(run, node.value, scope, node.op)
     value = get_number(given)
     if value is None:
-        return compute_elements(run, given) if node.op in "+-" else None
+        return compute_elements(run, given, name=node.op) if node.op in "+-" else None
     if node.op == "-":
         return apply_operator("-", make_uniform(0, value.kind), value)
     if node.op == "~":

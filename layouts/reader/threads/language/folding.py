@@ -31,7 +31,13 @@ _HARMLESS = ("half", "float", "bfloat16", "bf16", "make_", "static_cast", "min",
 
 def fold_iterations(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> bool:
     """Run all iterations of a loop of one thread, many at once; return whether that was possible."""
-    if run.order is not None or run.barriers is not None or np.count_nonzero(active) != 1 or run.assumed:
+    if (
+        run.order is not None
+        or run.barriers is not None
+        or run.tape is not None
+        or np.count_nonzero(active) != 1
+        or run.assumed
+    ):
         return False
     start = loop.start.body[0] if isinstance(loop.start, statements.Block) and loop.start.body else loop.start
     found = _find_counter(run, loop, start, scope)

@@ -79,6 +79,8 @@ def _load_local(run: KernelRunner, place: Pointer) -> Any:
     if isinstance(value, BitWord) and not kind.integer:
         return make_elements(run, value, kind.vector or kind.size, None if kind.vector else 1)
     if kind.vector and isinstance(value, ThreadNumber):
+        if run.tape is not None and value.known == 0:
+            return make_zeros(run.threads, kind.size)
         return place  # of numbers: its members are read one by one
     if kind.field[1]:
         return extract_field(value, kind)
@@ -232,12 +234,7 @@ def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBy
 def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
     """Convert a value to a type implicitly."""
     if isinstance(value, ThreadNumber):
-        if kind.integer:
-            if value.kind == kind.kind and kind.name != "bool":
-                return value
-            to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
-            return run.turn_counts.keep_argument(value, convert_number(value, to))
-        return None if kind.pointer else convert_to_float(value)
+        return _convert_number(run, value, kind)
     if isinstance(value, BitWord):
         return _convert_word(run, value, kind)
     if isinstance(value, DataBytes):
@@ -245,6 +242,18 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
     if isinstance(value, Pointer) and kind.integer and is_word(value.type):
         return convert_value(run, read_word(value), kind)
     return value
+
+
+def _convert_number(run: KernelRunner, number: ThreadNumber, kind: SizedType) -> Any:
+    """Convert a number to an integer or to a floating-point number."""
+    if kind.integer:
+        if number.kind == kind.kind and kind.name != "bool":
+            return number
+        to = (1, False) if kind.name == "bool" and number.known in (0, 1) else kind.kind
+        return run.turn_counts.keep_argument(number, convert_number(number, to))
+    if run.tape is None or kind.pointer:
+        return None if kind.pointer else convert_to_float(number)
+    return run.tape.convert(run, number)
 
 
 def _convert_word(run: KernelRunner, word: BitWord, kind: SizedType) -> Any:

@@ -54,8 +54,12 @@ class Reduction:
     products: frozenset[object]
 
 
-def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None, count: int) -> list[DataBytes]:
-    """Return the registers of D of a product, each byte with its place among those of its thread."""
+def make_results(
+    run: KernelRunner, opcode: str, span: Span, use: MmaUse | None, count: int, added: Sequence[Any] = ()
+) -> list[DataBytes]:
+    """Return the registers of D of a product, each byte with its place among those of its thread. added: those of C."""
+    if run.tape is not None:
+        return run.tape.multiply(run, use, added, count, span)
     if len(run.results) >= MOST_RESULTS:
         return [make_open_data(run.threads, _REGISTER_BYTES)] * count
     run.results.append(ProductResult(opcode, span, use))
@@ -312,6 +316,8 @@ def _combine_elements(run: KernelRunner, parts: Sequence[DataBytes]) -> DataByte
 
 def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds: bool = False) -> None:
     """Record a store to global memory if it is of elements of D. adds: to what is there."""
+    if run.tape is not None:
+        return run.tape.store(run, place, value, site)
     if not is_result(value) or len(run.outputs) >= MOST_STORES:
         run.lost_outputs |= not isinstance(value, FloatConstant | ThreadNumber)
         return

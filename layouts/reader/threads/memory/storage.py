@@ -145,6 +145,12 @@ def parse_constant(text: str) -> FloatConstant:
         return CONSTANT
 
 
+def parse_real(text: str) -> float:
+    """Return the number of a floating-point literal of C++."""
+    text = text.rstrip("fFlL")
+    return float.fromhex(text) if text.lower().startswith("0x") else float(text)
+
+
 def convert_to_float(value: ThreadNumber) -> FloatConstant:
     """Return an integer as a floating-point number."""
     zeros = np.asarray(as_array(value.const)) == 0 if value.const is not None else np.False_

@@ -101,10 +101,11 @@ class TileSetup:
     """What a run for tiles is given: the block, and a function that says where the elements of a box are in
     shared memory: of a kernel's map with some names, among those of its launch, from an address on.
 
-    sizes: the integers of each kernel's parameters, if all are known.
+    sizes: the integers of each kernel's parameters, if all are known; computes: whether it computes numbers.
     """
 
     block: tuple[int, int, int]
     list_places: Callable[[str, Collection[str], frozenset[str], int], Ints | None]
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     grids: Grids = field(default_factory=dict)
+    computes: bool = False

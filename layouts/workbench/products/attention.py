@@ -1,0 +1,158 @@
+"""Run attention kernels with numbers, and compare every element of O that a block stores with softmax(Q·Kᵀ)·V.
+
+A kernel may compute something else, such as with a bias, so that O with other numbers is open. It is wrong if the
+kernel is certainly meant to compute softmax(Q·Kᵀ)·V: some elements of O are right, or all are with as few keys as one
+tile has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lanescope.reader.threads.kernels import ORDER, KernelRun, run_kernels
+from lanescope.reader.threads.memory.tile_records import TileSetup
+from lanescope.workbench.fragments.thread_order import list_mistakes
+from lanescope.workbench.products.attention_causes import (
+    StoredOutput,
+    find_cause,
+    find_dim,
+    find_other_keys,
+    read_elements,
+)
+from lanescope.workbench.products.attention_forms import (
+    DIMS,
+    AttentionForm,
+    AttentionSizes,
+    are_near,
+    find_form,
+    find_roles,
+)
+from lanescope.workbench.products.known_fragments import find_lost
+from lanescope.workbench.products.known_matrices import ParameterSizes
+from lanescope.workbench.products.known_runs import KnownRun
+from lanescope.workbench.products.known_sums import OpenPart
+from lanescope.workbench.products.product_origins import Block
+from lanescope.workbench.results import CheckFinding, make_finding
+
+_MEMBER = re.compile(r"(?:\.|->)\s*(\w+)")
+_LEAST = 1 / 16  # of the elements of O that show what a kernel is meant to compute
+_FEW = 16, 32, 64, 128  # keys, as many as tiles have
+_OTHER = "its elements are not softmax(Q·Kᵀ)·V"
+USUAL = AttentionSizes()
+RESULT = "O", "softmax(Q·Kᵀ)·V"
+_GRID = 4, 4, 4  # if that of the launch is not known
+Verdict = tuple[OpenPart | None, CheckFinding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionJudge:
+    """Judges a kernel with arrays Q, K and V. sizes: of its run."""
+
+    run: KnownRun
+    sizes: AttentionSizes = USUAL
+
+    @property
+    def is_attention(self) -> bool:
+        """Return whether the kernel has parameters, or members of these, that are called Q, K and V."""
+        return bool(find_roles(self.run.function.parameters) or find_roles({*_MEMBER.findall(self.run.body)}))
+
+    def judge(self) -> Verdict:
+        """Return (why O is not known to be softmax(Q·Kᵀ)·V, None if it is; what is certainly wrong)."""
+        outputs: list[StoredOutput] = []
+        for found in self._run_blocks():
+            if isinstance(found, tuple):
+                return found
+            outputs.append(found)
+            if not found.right.all():
+                return OpenPart(_OTHER), self._find_mistake(found)
+        if any(one.is_unordered for one in outputs):
+            return OpenPart("the order of its stores and barriers is not followed"), None
+        return next(filter(None, map(find_gap, outputs)), None), None
+
+    def _find_mistake(self, wrong: StoredOutput) -> CheckFinding | None:
+        """Return what is certainly wrong with elements of O."""
+        if wrong.right.mean() < _LEAST:
+            form = self._find_form_of_few(wrong)
+            if form is None:
+                return find_other_keys(wrong)
+            wrong = replace(wrong, form=replace(form, lengths=wrong.lengths))
+        return find_cause(wrong)
+
+    def _find_form_of_few(self, wrong: StoredOutput) -> AttentionForm | None:
+        """Return the form of O with fewer keys, as those of one tile, if it is right with these, and the kernel takes
+        others, too.
+        """
+        for keys in _FEW:
+            few = replace(self, sizes=replace(self.sizes, queries=keys, keys=keys))
+            found = next(few._run_blocks(), None)
+            if isinstance(found, StoredOutput) and len(found.index) and found.right.all():
+                return found.form if len(found.tape.steps) < len(wrong.tape.steps) else None
+        return None
+
+    def _choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
+        """Return the integers that the kernel is given, and its grid if it is known: those of the launch, unless all of
+        them are sizes that may be others.
+        """
+        sizes, grid = replace(self.run, known=self.sizes).choose_sizes()
+        own = {name: self.sizes.find(name) for name in sizes if not self.sizes.is_dim(name)}
+        if None in own.values() or all(sizes[name] == value for name, value in own.items()):
+            return sizes, grid
+        return ParameterSizes({**sizes, **{name: value or 0 for name, value in own.items()}}, self.sizes), None
+
+    def _run_blocks(self) -> Iterator[StoredOutput | Verdict]:
+        """Yield what blocks store, the first one and the last, or a verdict that needs no other."""
+        sizes, grid = self._choose_sizes()
+        form = None
+        axes = [int(f"blockIdx.{axis}" in self.run.body) for axis in "xyz"]
+        x, y, z = [size - 1 for size in grid] if grid is not None else axes
+        for block in dict.fromkeys([(0, 0, 0), (x, y, z)]):
+            for run in self._run_block(block, sizes, grid or _GRID):
+                given = {one: sizes[one] for one in self.run.function.parameters if one in sizes}
+                found = self._read_output(run, self.sizes.list_lengths({**given, **sizes}), form)
+                yield found
+                form = found.form if isinstance(found, StoredOutput) else form
+
+    def _run_block(self, block: Block, sizes: ParameterSizes, grid: Block) -> Iterator[KernelRun]:
+        """Yield the runs of a block of a grid, one for each choice of open #if conditions."""
+        name, run = self.run.function.name, self.run
+        setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid}, computes=True)
+        size = self.sizes.keys, 1
+        for runs in run_kernels(run.text, run.macros, run.recorded, ORDER, size, tiles=setup, only=name):
+            yield from runs
+
+    def _read_output(
+        self, run: KernelRun, lengths: tuple[int, int], form: AttentionForm | None
+    ) -> StoredOutput | Verdict:
+        """Return what a block stores to O. form: of an earlier block."""
+        runner = run.runner
+        if runner.unsized:
+            return OpenPart(f"what its {', '.join(sorted(runner.unsized))} may be is not known"), None
+        mistakes = [make_finding(one) for _, one in list_mistakes([run])]
+        if mistakes:
+            return OpenPart("its shared memory is read too early, or overwritten"), mistakes[0]
+        if lost := find_lost(run):
+            return lost, None
+        assert runner.tape is not None
+        names = find_roles(runner.tape.units)
+        stores = [one for one in runner.tape.stores if one.array == names.get("o", one.array)]
+        if not names or not stores:
+            return OpenPart("nothing that it stores to O is known"), None
+        values, index, store = read_elements(runner, stores, runner.tape.view)
+        output = StoredOutput(runner, names, stores, index, values, store, np.zeros(len(index), np.bool_), lengths)
+        if np.isnan(output.values).any() and runner.tape.lost is not None:
+            return OpenPart("what is computed here is not followed", runner.tape.lost), None
+        dim = find_dim(output)
+        form = form or find_form(names, lengths, (output.index, output.values), [dim] if dim else DIMS)
+        right = are_near(output.values, form.expect(names, output.index)) if form is not None else output.right
+        return replace(output, form=form, right=right)
+
+
+def find_gap(output: StoredOutput) -> OpenPart | None:
+    """Return why a block may leave out elements of O: it stores only a part of a row."""
+    assert output.form is not None
+    whole = len(np.unique(output.index)) % output.form.dim == 0
+    return None if whole else OpenPart("some of its elements are not stored")

@@ -1,0 +1,332 @@
+"""Find the statement that makes elements of O of an attention kernel wrong, from what each number is computed from.
+
+Every number is of one row of Q, or of none, unless code combines those of several rows; P of a key is multiplied with
+V of this key. What is left is how much of each key O has: a sum that is not of all keys, or not rescaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanescope.reader.threads.memory.number_tape import (
+    Floats,
+    NumberStore,
+    NumberTape,
+    TapeStep,
+    TapeView,
+    spread,
+)
+from lanescope.reader.threads.memory.records import LoadedRegister
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.products.attention_forms import AttentionForm, are_near
+from lanescope.workbench.results import CheckFinding, Span
+
+CODE = "attention_mismatch"
+TITLES = {CODE: "Elements of O are not those of softmax(Q·Kᵀ)·V"}
+_LEAST = 1 / 4  # of the products of P and V that are of other keys: so many are of the same ones
+_LITTLE, _UNLIKE = 1e-12, 1e-3  # a share of a key that is 0, and a relative difference of two that are not alike
+_UNSCALED = (
+    "Here, P·V of some keys is added to that of others with another factor: O and the sum of P have to be multiplied by"
+    " exp(old maximum - new maximum) of their row, and each key counts once."
+)
+_NONE, _MANY = -1, -2  # of no row, of several
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredOutput:
+    """The elements of O that a block stores: the number of each, its value, the number of its store, and its thread.
+
+    lengths: of queries and keys; form: what the elements have to be; right: whether they are.
+    """
+
+    run: KernelRunner
+    names: Mapping[str, str]
+    stores: Sequence[NumberStore]
+    index: Ints
+    values: Floats
+    store: Ints
+    right: Mask
+    lengths: tuple[int, int]
+    form: AttentionForm | None = None
+
+    @property
+    def tape(self) -> NumberTape:
+        assert self.run.tape is not None
+        return self.run.tape
+
+    @property
+    def is_unordered(self) -> bool:
+        """Return whether the order of stores and barriers is not known."""
+        order = self.run.order
+        return order is not None and (order.lost or order.is_uneven)
+
+    def read(self, view: TapeView) -> Any:
+        """Return what a view has for the elements."""
+        return read_elements(self.run, self.stores, view)[0]
+
+
+def read_elements(run: KernelRunner, stores: Sequence[NumberStore], view: TapeView) -> tuple[Any, Ints, Ints]:
+    """Return (what a view has for stored elements, their numbers, the number of the store of each)."""
+    values, index, store = [], [], []
+    for n, one in enumerate(stores):
+        found = view.read(run, one.data)[one.mask]
+        values.append(found.ravel())
+        index.append((one.index[one.mask][:, None] + np.arange(found.shape[1])).ravel())
+        store.append(np.full(found.size, n))
+    return np.concatenate(values), np.concatenate(index), np.concatenate(store)
+
+
+def find_cause(output: StoredOutput) -> CheckFinding | None:
+    """Return the finding of the statement that makes elements of O wrong; None if it is not found."""
+    assert output.form is not None
+    with np.errstate(all="ignore"):
+        found = _CauseFinder(output, output.form).list_causes()
+        return next((CheckFinding(CODE, message, site) for site, message in found), None)
+
+
+def find_other_keys(output: StoredOutput) -> CheckFinding | None:
+    """Return the finding of a product of P and V of other keys if others of its kind are of the same keys, whatever
+    else is wrong.
+    """
+    dim = find_dim(output)
+    finder = _CauseFinder(output, AttentionForm(output.lengths, dim, 1, None, 1.0)) if dim else None
+    if finder is None or finder.alike < len(finder.other) * _LEAST:
+        return None
+    return next((CheckFinding(CODE, message, site) for site, message in finder.list_other_keys()), None)
+
+
+def find_dim(output: StoredOutput) -> int:
+    """Return how many elements of a row of Q are multiplied by those of K; 0 if products take none of Q as it is."""
+    depth: dict[int, int] = {}
+    for step in output.tape.steps:
+        registers = [one for of in step.operands[:2] for one in of] if step.instruction is not None else []
+        arrays = {output.run.records[int(one.record[0, 0])].array for one in registers if one is not None}
+        if step.instruction is not None and output.names["q"] in arrays:
+            added = step.operands[2][0]
+            before = depth.get(int(added.record[0, 0]), 0) if isinstance(added, DataBytes) else 0
+            depth[step.record] = before + int(np.max(step.instruction.operand("a").coords["col"])) + 1
+    return max(depth.values(), default=0)
+
+
+class _CauseFinder:
+    """Finds why elements of O are wrong. rows, keys, columns: of Q, of K and V, and of V, what each number is of."""
+
+    def __init__(self, output: StoredOutput, form: AttentionForm) -> None:
+        self.output, self.form, self.run = output, form, output.run
+        self.names = output.names
+        self.mixed: list[tuple[TapeStep, set[tuple[int, int]]]] = []  # steps that combine two rows, and these
+        self.other: list[tuple[TapeStep, int, int]] = []  # products of P of a key and V of another one
+        self.alike = 0  # products of P and V of the same keys
+        self.began = False  # whether there are such ones before all others
+        self.rows = self._follow({"q": lambda at: at // form.dim}, mixed=True)
+        self.keys = self._follow({"k": lambda at: at // form.dim, "v": lambda at: at // form.dim}, pairs=True)
+        self.columns = self._follow({"v": lambda at: at % form.dim})
+        self.place = output.index // form.dim, output.index % form.dim
+
+    def list_causes(self) -> Iterator[tuple[Span, str]]:
+        """Yield causes, the most certain ones first."""
+        yield from self._list_misplaced()
+        yield from self._list_mixed()
+        yield from self.list_other_keys()
+        yield from self._list_weights()
+
+    def _follow(self, of: Mapping[str, Callable[[Ints], Ints]], mixed: bool = False, pairs: bool = False) -> TapeView:
+        """Follow what numbers are of. of: elements of q, k or v; mixed: whether steps are noted that combine several;
+        pairs: whether those of one keep it, whatever they are combined with.
+        """
+        by_array = {self.names[role]: number for role, number in of.items()}
+
+        def find_number(array: str, index: Ints) -> Ints:
+            return by_array[array](index) if array in by_array else np.full(len(index), _NONE)
+
+        view = TapeView(find_number, _NONE, _NONE)
+        for step in self.output.tape.steps:
+            parts = view.arrange(self.run, step) if step.instruction is not None else None
+            if step.instruction is None or parts is None:
+                result, found = _join([view.read(self.run, value)[step.mask] for value in step.operands], pairs)
+                whole = np.full((self.run.threads, result.shape[1]), _NONE)
+                whole[step.mask] = result
+            else:
+                if pairs:
+                    self._note_pairs(step, parts)
+                a, b = _reduce(parts[0], 2, pairs), _reduce(parts[1], 1, pairs)
+                result, found = _join([a[:, :, None], b[:, None], parts[2]], pairs)
+                whole = spread(step.instruction.operand("d"), result)
+            if mixed and found:
+                self.mixed.append((step, found))
+            view.tables[step.record] = np.where(self._is_nothing(step, view), _NONE, whole)
+        return view
+
+    def _is_nothing(self, step: TapeStep, view: TapeView) -> Any:
+        """Return which results are 0 since they have a factor 0 that is of nothing, whatever the other one is."""
+        found: Any = False
+        for value in step.operands if step.name in ("*", "mul") else ():
+            numbers = self.output.tape.view.read(self.run, value)
+            found = found | ((view.read(self.run, value) == _NONE) & (numbers == 0))
+        return found
+
+    def _note_pairs(self, step: TapeStep, parts: Sequence[Ints]) -> None:
+        """Note that a product multiplies P of a key with V of another one."""
+        a, b = parts[0][:, :, :, None], parts[1][:, None]
+        both = (a >= 0) & (b >= 0)
+        differ = both & (a != b)
+        self.alike += bool(both.any() and not differ.any())
+        if differ.any():
+            at = tuple(int(n[0]) for n in np.nonzero(differ))
+            self.other.append((step, int(parts[0][at[:3]]), int(parts[1][at[0], at[2], at[3]])))
+            self.began = self.began or self.alike > 0
+
+    def _list_misplaced(self) -> Iterator[tuple[Span, str]]:
+        """Yield stores of elements of O of other rows or columns."""
+        row, column = self.output.read(self.rows), self.output.read(self.columns)
+        known = ~self.output.right & (row >= 0) & (column >= 0)
+        moved = known & ((row != self.place[0]) | (column != self.place[1]))
+        own = self.form.expect(self.names, (row * self.form.dim + column)[moved])
+        if moved.any() and are_near(self.output.values[moved], own).all():
+            n = int(moved.argmax())
+            places = f"row {row[n]} and column {column[n]}", f"row {self.place[0][n]} and column {self.place[1][n]}"
+            site = self.output.stores[self.output.store[n]].site
+            yield site, f"The element of O of {places[0]} is stored at {places[1]}."
+
+    def _list_mixed(self) -> Iterator[tuple[Span, str]]:
+        """Yield statements that combine numbers of several rows, if no row that is right has such ones from there."""
+        rows = self.place[0]
+        wrong = set(np.unique(rows[~self.output.right]).tolist())
+        right = set(np.unique(rows).tolist()) - wrong
+        harmless = {step.site for step, found in self.mixed if any(right.issuperset(pair) for pair in found)}
+        for step, found in self.mixed:
+            first, other = next((pair for pair in sorted(found) if not wrong.isdisjoint(pair)), (_NONE, _NONE))
+            if step.site not in harmless and first != other:
+                rows = sorted((first, other))
+                yield (
+                    step.site,
+                    f"Here, numbers of rows {rows[0]} and {rows[1]} of Q are combined: each row has its own.",
+                )
+
+    def list_other_keys(self) -> Iterator[tuple[Span, str]]:
+        """Yield the load of V that is not of the keys of P."""
+        for step, key, other in self.other:
+            loads = (one for one in step.operands[1] if isinstance(one, LoadedRegister))
+            load = next((one.load for one in loads if one.load is not None), None)
+            site = step.site if load is None else load.step if self.began else load.site
+            yield site, f"P of key {key} is multiplied by row {other} of V: their tiles, or their places there, differ."
+
+    def _list_weights(self) -> Iterator[tuple[Span, str]]:
+        """Yield where numbers of several keys are added that are not scaled alike, or where they are divided."""
+        n = int((~self.output.right).argmax())
+        row, column = int(self.place[0][n]), int(self.place[1][n])
+        keys, weights = self.form.weigh(self.names, row)
+        if not self._takes_softmax(row, dict(zip(keys.tolist(), weights.tolist(), strict=True))):
+            return
+        chosen = [key for key in range(column, len(keys), self.form.dim) if weights[key] > 0]
+        views = [self._replay(int(keys[key]), column) for key in chosen]
+        last, found = self.output.tape.steps[-1], np.zeros(0)
+        for step in self.output.tape.steps:
+            mine = (self.rows.tables[step.record] == row) & (self.columns.tables[step.record] == column)
+            if not mine.any():
+                continue
+            last, found = step, np.array([view.tables[step.record][mine][0] for view in views]) / weights[chosen]
+            taken = np.abs(found[np.abs(found) > _LITTLE])
+            if taken.size and np.ptp(taken) > _UNLIKE * taken.max():
+                yield self._find_scaling(step), _UNSCALED
+                return
+        if found.size and np.abs(found).min() <= _LITTLE and abs(found.max() - 1) > _UNLIKE:
+            return  # softmax of a part of the keys
+        if found.size and np.abs(found).min() <= _LITTLE:
+            key = chosen[int(np.abs(found).argmin())]
+            yield self._find_product().site, f"O lacks P·V of some keys, such as key {key}."
+        elif found.size:
+            yield self._find_sum(last), "O is not divided by the sum of P over all keys of its row."
+
+    def _takes_softmax(self, row: int, weights: Mapping[int, float]) -> bool:
+        """Return whether P of a row is that of Q·Kᵀ alone, with some factor in each product. weights: by row of K."""
+        for step in self.output.tape.steps:
+            parts = self.keys.arrange(self.run, step) if step.instruction is not None else None
+            rows = self.rows.arrange(self.run, step) if parts is not None else None
+            if parts is None or rows is None or not (parts[1] >= 0).any():
+                continue
+            mine = (rows[0] == row) & (parts[0] >= 0)
+            values = (self.output.tape.view.arrange(self.run, step) or parts)[0][mine]
+            shares = np.array([weights.get(key, 0.0) for key in parts[0][mine].tolist()])
+            ratios = values / np.where(shares > 0, shares, np.nan)
+            if mine.any() and not np.ptp(ratios) <= _UNLIKE * np.abs(ratios).max():
+                return False
+        return True
+
+    def _replay(self, key: int, column: int) -> TapeView:
+        """Compute all numbers again with a V that is 1 for one key and column, and 0 elsewhere."""
+        own = self.output.tape.view
+        at = key * self.form.dim + column
+
+        def find_number(array: str, index: Ints) -> Floats:
+            numbers: Floats = np.equal(index, at) * 1.0 if array == self.names["v"] else own.elements(array, index)
+            return numbers
+
+        view = TapeView(find_number)
+        view.tables = {one.record[0, 0]: own.tables[one.record[0, 0]] for one in self.output.tape.constants.values()}
+        for step in self.output.tape.steps:
+            of_v = (self.columns.tables[step.record] != _NONE).any()
+            view.tables[step.record] = step.compute(self.run, view) if of_v else own.tables[step.record]
+        return view
+
+    def _list_operands(self, step: TapeStep) -> Iterator[tuple[TapeStep, bool]]:
+        """Yield the steps that computed the operands of a step, and whether they depend on V."""
+        steps = {one.record: one for one in self.output.tape.steps}
+        values = step.operands if step.instruction is None else step.operands[2]
+        for value in values:
+            record = int(value.record[0, 0]) if hasattr(value, "record") else -1
+            if record in steps:
+                yield steps[record], bool((self.columns.tables[record] != _NONE).any())
+
+    def _find_scaling(self, step: TapeStep) -> Span:
+        """Return where elements are multiplied before others are added to them, else where these are added."""
+        for one, of_v in self._list_operands(step):
+            if of_v and one.instruction is None and any(not other for _, other in self._list_operands(one)):
+                return one.site
+        return step.site
+
+    def _find_product(self) -> TapeStep:
+        """Return the last product of P and V."""
+        products = (one for one in self.output.tape.steps if one.instruction is not None)
+        return [one for one in products if (self.columns.tables[one.record] != _NONE).any()][-1]
+
+    def _find_sum(self, step: TapeStep) -> Span:
+        """Return where the number is computed that elements are divided by."""
+        while True:
+            others = [one for one, of_v in self._list_operands(step) if not of_v]
+            if not others:
+                return step.site
+            step = others[0]
+            if step.name in ("+", "add") or "fma" in step.name:
+                return step.site
+
+
+def _join(parts: Sequence[Ints], pure: bool) -> tuple[Ints, set[tuple[int, int]]]:
+    """Return (what numbers are of that are computed from others, which of one are combined with those of another one).
+    pure: whether what is of one stays so if it is combined with what is of several.
+    """
+    result, found = parts[0], set[tuple[int, int]]()
+    for part in parts[1:]:
+        result, part = np.broadcast_arrays(result, part)
+        differ = (result >= 0) & (part >= 0) & (result != part)
+        if differ.any():
+            found |= set(zip(result[differ].tolist(), part[differ].tolist(), strict=True))
+        several = differ | (((result == _MANY) | (part == _MANY)) & (not pure))
+        low, high = np.minimum(result, part), np.maximum(result, part)
+        result = np.where(several, _MANY, np.where((high == _NONE) & (low == _MANY), _MANY, high))
+    return result, found
+
+
+def _reduce(numbers: Ints, axis: int, pure: bool) -> Ints:
+    """Return what a sum along an axis is of."""
+    known = numbers >= 0
+    most = np.where(known, numbers, _NONE).max(axis=axis)
+    least = np.where(known, numbers, np.iinfo(np.int64).max).min(axis=axis)
+    several = known.any(axis=axis) & (least != most)
+    many = (numbers == _MANY).any(axis=axis) & ((most == _NONE) | (not pure))
+    return np.where(several | many, _MANY, most)

@@ -1,0 +1,141 @@
+"""O of attention kernels that are run with numbers: it is softmax(Q·Kᵀ)·V, or a statement is certainly wrong."""
+
+from __future__ import annotations
+
+from tests.cases import for_each
+from tests.checked import check_whole
+from tests.transfer_kernels import plant
+
+KERNEL = """#include <cuda_fp16.h>
+#include <cstdint>
+__device__ void multiply(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ uint32_t pack(float x, float y) {
+  half2 both = __floats2half2_rn(x, y);
+  return *reinterpret_cast<uint32_t*>(&both);
+}
+__device__ void take(uint32_t (&r)[2], const half* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+      : "=r"(r[0]), "=r"(r[1]) : "r"((uint32_t)__cvta_generic_to_shared(row)));
+}
+constexpr int D = 16, BC = 16;
+__global__ void attend(const half* Q, const half* K, const half* V, half* O, int heads, int seq_len) {
+  __shared__ half v[BC][D];
+  const int lane = threadIdx.x, g = lane / 4, t = lane % 4, q0 = blockIdx.x * 16;
+  const int first = blockIdx.y * seq_len * D;
+  Q += first; K += first; V += first; O += first;
+  uint32_t q[4];
+  for (int i = 0; i < 4; ++i)
+    q[i] = *reinterpret_cast<const uint32_t*>(Q + (q0 + g + i % 2 * 8) * D + i / 2 * 8 + t * 2);
+  float o[D / 8][4] = {}, m[2] = {-INFINITY, -INFINITY}, l[2] = {0.f, 0.f};
+  for (int kv = 0; kv < seq_len; kv += BC) {
+    __syncthreads();
+    reinterpret_cast<uint4*>(&v[lane / 2][lane % 2 * 8])[0] =
+        *reinterpret_cast<const uint4*>(V + (kv + lane / 2) * D + lane % 2 * 8);
+    __syncthreads();
+    float s[BC / 8][4] = {};
+    for (int j = 0; j < BC / 8; ++j) {
+      const half* k = K + (kv + j * 8 + g) * D + t * 2;
+      uint32_t b[2] = {*reinterpret_cast<const uint32_t*>(k), *reinterpret_cast<const uint32_t*>(k + 8)};
+      multiply(s[j], q, b);
+    }
+    for (int h = 0; h < 2; ++h) {
+      float most = m[h], sum = 0.f;
+      for (int j = 0; j < BC / 8; ++j) most = fmaxf(most, fmaxf(s[j][2 * h], s[j][2 * h + 1]) * 0.25f);
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+      const float factor = __expf(m[h] - most);
+      for (int j = 0; j < BC / 8; ++j)
+        for (int e = 2 * h; e < 2 * h + 2; ++e) {
+          s[j][e] = __expf(s[j][e] * 0.25f - most);
+          sum += s[j][e];
+        }
+      sum += __shfl_xor_sync(~0u, sum, 1);
+      sum += __shfl_xor_sync(~0u, sum, 2);
+      l[h] = l[h] * factor + sum;
+      m[h] = most;
+      for (int n = 0; n < D / 8; ++n) {
+        o[n][2 * h] *= factor;
+        o[n][2 * h + 1] *= factor;
+      }
+    }
+    uint32_t p[4];
+    for (int i = 0; i < 4; ++i) p[i] = pack(s[i / 2][i % 2 * 2], s[i / 2][i % 2 * 2 + 1]);
+    for (int n = 0; n < D / 8; ++n) {
+      uint32_t b[2];
+      take(b, &v[lane % 16][n * 8]);
+      multiply(o[n], p, b);
+    }
+  }
+  for (int n = 0; n < D / 8; ++n)
+    for (int e = 0; e < 4; ++e)
+      O[(q0 + g + e / 2 * 8) * D + n * 8 + t * 2 + e % 2] = __float2half(o[n][e] / l[e / 2]);
+}
+void run(const half* Q, const half* K, const half* V, half* O, int batch, int heads, int seq_len) {
+  attend<<<dim3(seq_len / 16, batch * heads), 32>>>(Q, K, V, O, heads, seq_len);
+}
+"""
+_MASK = """    for (int j = 0; j < BC / 8; ++j)
+      for (int e = 0; e < 4; ++e)
+        if (kv + j * 8 + t * 2 + e % 2 > q0 + g + e / 2 * 8) s[j][e] = -INFINITY;
+"""
+_SCALE = "    for (int h = 0; h < 2; ++h) {\n      float most"
+_MAXIMUM = "most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));"
+
+RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
+    "as it is": (),
+    "one maximum for all rows of a warp": (
+        (_MAXIMUM, _MAXIMUM + " for (int x = 4; x < 32; x *= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, x));"),
+    ),
+    "causal": ((_SCALE, _MASK + _SCALE),),
+    "heads beside each other": (
+        ("blockIdx.y * seq_len * D", "(blockIdx.y / heads * seq_len * heads + blockIdx.y % heads) * D"),
+        ("(q0 + g + i % 2 * 8) * D", "(q0 + g + i % 2 * 8) * heads * D"),
+        ("(kv + lane / 2) * D", "(kv + lane / 2) * heads * D"),
+        ("(kv + j * 8 + g) * D", "(kv + j * 8 + g) * heads * D"),
+        ("(q0 + g + e / 2 * 8) * D", "(q0 + g + e / 2 * 8) * heads * D"),
+    ),
+}
+_COMBINED, _ADDED = "of rows 0 and 8 of Q are combined", "multiply(o[n], p, b)"
+WRONG: dict[str, tuple[tuple[str, str], str, str]] = {  # change, what is reported, in which line
+    "the factor of another row": (("[2 * h + 1] *= factor", "[3 - 2 * h] *= factor"), _COMBINED, "o[n][3 - 2 * h]"),
+    "the sum of another row": (("/ l[e / 2]", "/ l[e % 2]"), _COMBINED, "l[e % 2]"),
+    "a sum of the last maximum": (("l[h] * factor + sum", "l[h] + sum"), "divided by the sum", "l[h] + sum"),
+    "O of the last maximum": (
+        ("o[n][2 * h] *= factor;\n        o[n][2 * h + 1] *= factor;", ""),
+        "P·V of some keys is added",
+        _ADDED,
+    ),
+    "V of the first keys": (
+        ("(kv + lane / 2) * D", "lane / 2 * D"),
+        "P of key 16 is multiplied by row 0",
+        "take(b, &v",
+    ),
+    "rows of O": (("O[(q0 + g + e / 2 * 8)", "O[(g + e / 2 * 8)"), "is stored at row", "O[(g"),
+}
+
+
+@for_each("changes", RIGHT.values(), ids=list(RIGHT))
+def test_right_kernel_is_proved(changes: tuple[tuple[str, str], ...]) -> None:
+    report = check_whole(plant(*changes, text=KERNEL))
+    assert (report.findings, report.open) == ((), ())
+
+
+@for_each("change, message, line", WRONG.values(), ids=list(WRONG))
+def test_wrong_statement_is_found(change: tuple[str, str], message: str, line: str) -> None:
+    text = plant(change, text=KERNEL)
+    (found,) = check_whole(text).findings
+    assert found.code == "attention_mismatch" and message in found.message
+    start = text.rfind("\n", 0, found.span[0])
+    assert line in text[start : text.find("\n", found.span[1])]
+
+
+@for_each("statement", ["s[0][0] += 0.5f * g;", "if (kv > q0 + 64) continue;", "s[1][3] = fminf(s[1][3], 0.f);"])
+def test_other_function_of_scores_is_open(statement: str) -> None:
+    """A kernel with a bias, or with some keys, may be right."""
+    report = check_whole(plant((_SCALE, f"    {statement}\n" + _SCALE), text=KERNEL))
+    assert report.findings == ()
+    assert [one.message for one in report.open if "softmax" in one.message]
