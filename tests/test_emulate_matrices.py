@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 from tests.emulated_kernels import execute, spell, take_one_each
 from tests.oracle import movement, ptx as pages, sparse
@@ -27,8 +28,7 @@ ONE = {
     "e2m1": 0x02,
 }  # the codes of 1 and 2; the top bit negates
 TWO = {"e4m3": 0x40, "e5m2": 0x40, "e3m2": 0x10, "e2m3": 0x10, "e2m1": 0x04}
-BITS = {"f64": 64, "f32": 32, "tf32": 32, "s32": 32, "f16": 16, "bf16": 16, "b1": 1, "s4": 4, "u4": 4, "e2m1": 4}
-BITS |= {"s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6}
+BITS = {name: dtype.bits for name, dtype in DTYPES.items()}
 
 
 def encode(value: int, name: str) -> int:
@@ -50,11 +50,9 @@ def encode(value: int, name: str) -> int:
 
 def draw(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> Array:
     """Small whole numbers that the type has."""
-    if name == "b1":
-        return rng.integers(0, 2, shape)
-    if name in ("u8", "u4"):
-        return rng.integers(0, 4, shape)
-    return rng.integers(-2, 3, shape)
+    if not DTYPES[name].signed:
+        return rng.integers(0, min(4, 1 << BITS[name]), shape)
+    return rng.integers(-2, 3 if BITS[name] > 2 else 2, shape)
 
 
 def pack(

@@ -120,7 +120,7 @@ def test_a_parameter_takes_the_value_that_is_given() -> None:
     lines = ["ld.param.u32 %r1, [gemm_param_1]", "setp.gt.u32 %p1, %r1, 7", "selp.b64 %rd20, 5, 6, %p1"]
     assert read_word(*lines, gemm_param_1=8) == "0x5"
     assert read_word(*lines, gemm_param_1=7) == "0x6"
-    assert read_word(*lines, gemm_param_1="08") == "0x5"
+    assert read_word(*lines, gemm_param_1="0x8") == "0x5"
     assert read_word(*lines) == "rd20"
 
 

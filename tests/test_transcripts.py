@@ -43,8 +43,13 @@ def transcribe(text: str, mark: str) -> list[str]:
     text = re.sub(r'("version": ?)"\d+\.\d+\.\d+\w*"', r'\1"…"', text)
     text = re.sub(r'("duration_ms": ?|"seconds": ?|"bytes": ?)[\d.]+|[\d.]+(?= ms$)', r"\1…", text, flags=re.M)
     lines = text.splitlines()
-    out = [f"{mark} {line[:400]}".rstrip() for line in lines[:SHOWN_LINES]]
+    out = [f"{mark} {_shorten(line)}".rstrip() for line in lines[:SHOWN_LINES]]
     return out if len(lines) <= SHOWN_LINES else [*out, f"{mark} … {len(lines)} lines"]
+
+
+def _shorten(line: str) -> str:
+    """A line with its middle left out if it is long: what a message begins and ends with is kept."""
+    return line if len(line) <= 400 else f"{line[:300]} … {line[-97:]}"
 
 
 WRITES = os.environ.get("LANESCOPE_GOLDEN") == "write"

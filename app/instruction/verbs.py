@@ -72,8 +72,8 @@ def _find_named(text: str) -> str:
     """
     from lanescope.app.read.certain_links import find_certain_link
     from lanescope.app.read.text_meanings import read_text
-    from lanescope.errors import LayoutError
     from lanescope.names import lookup
+    from lanescope.ptx.refusals import make_unknown_instruction
 
     reading = read_text(text)
     if reading.kind == "instruction" and reading.facts["ptx"] and find_certain_link(text) == reading.link:
@@ -82,8 +82,7 @@ def _find_named(text: str) -> str:
         nearest = [ptx for meaning in reading.also for ptx in meaning.facts.get("candidates", ())]
         if not nearest or reading.title != "No such instruction":
             return lookup.find(text).ptx
-        hint = f"Nearest: {', '.join(nearest[:5])}."
-        raise LayoutError("unknown_instruction", reading.notices[0], hint, "ptx", tuple(nearest[:5]))
+        raise make_unknown_instruction(reading.notices[0], nearest)
     return ""
 
 

@@ -27,7 +27,7 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
         "choices": {"scale_vec": tuple(tile.mma.kind.scaled)},
         "title": f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: 1 factor = {answer.block} elements of K",
         "open": scaling.OPEN_COPIES if tile.copies_open else "",
-        "order": code.render_order(),
+        "order_code": code.render_order(),
         "issue": issue_code,
         "register": code.render_register(tile.a.per_step),
     }

@@ -18,6 +18,7 @@ from lanescope.names.forms import FormMatches
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.refusals import make_unknown_instruction
 from lanescope.ptx.short_names import find_instruction
 
 MOST_SHAPES = 4  # nearest instructions in an error
@@ -71,9 +72,7 @@ def _choose_form(text: str, named: FormMatches) -> Instruction:
     if (only := get_only(named) or _find_plain(named)) is not None:
         return only
     if is_refused(named):
-        nearest = tuple(form.ptx for form in list_nearest(named))
-        hint = f"Nearest: {', '.join(nearest[:5])}." if nearest else "Change one of its words."
-        raise LayoutError("unknown_instruction", explain_refusal(named), hint, "ptx", nearest[:5])
+        raise make_unknown_instruction(explain_refusal(named), [form.ptx for form in list_nearest(named)])
     if named.ignored:
         hint = f"'{' '.join(named.words)}' names {count_forms(len(named.forms))}."
         raise LayoutError("unknown_instruction", f"No instruction has {quote_words(named.ignored)}.", hint, "ptx")

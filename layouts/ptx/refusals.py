@@ -235,14 +235,14 @@ def _format_sizes(values: list[int]) -> str:
     return inputs.join_words([str(value) for value in values], "or")
 
 
-def _make_unknown_error(opcode: str, why: str, near: list[Instruction]) -> LayoutError:
-    return LayoutError(
-        "unknown_instruction",
-        f"No instruction '{shorten(opcode)}': {why}.",
-        "Nearest: " + ", ".join(i.ptx for i in near) + ".",
-        "ptx",
-        tuple(i.ptx for i in near),
-    )
+def make_unknown_instruction(message: str, nearest: Sequence[str]) -> LayoutError:
+    """Return the error for a name that no instruction has. nearest: PTX texts, of which five are offered."""
+    hint = f"Nearest: {', '.join(nearest[:5])}." if nearest else "Change one of its words."
+    return LayoutError("unknown_instruction", message, hint, "ptx", tuple(nearest[:5]))
+
+
+def _make_unknown_error(opcode: str, why: str, near: Sequence[Instruction]) -> LayoutError:
+    return make_unknown_instruction(f"No instruction '{shorten(opcode)}': {why}.", [one.ptx for one in near])
 
 
 def _drop_repeats(texts: Iterable[str]) -> list[str]:
