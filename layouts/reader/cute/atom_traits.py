@@ -11,7 +11,6 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
@@ -19,6 +18,7 @@ from lanescope.cxx.source_text import find_closing
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.cute import labelled_layouts
+from lanescope.reader.cute.printed_operands import MOST_ELEMENTS, list_places
 from lanescope.reader.cutlass_names import cutlass
 from lanescope.reader.meaning import TextMeaning
 from lanescope.tiles.mma import SIDES
@@ -27,7 +27,6 @@ _TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[
 _SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")
 _LABEL = re.compile(r"([ABC])Layout(?:_TV)?")
 _ALIASED = re.compile(r"\busing\s+([ABC]Layout(?:_TV)?)\s*=\s*(?:\w+::){0,6}(\w+)\s*;")
-_MOST_ELEMENTS = 1 << 17  # elements of a layout that are counted
 _MOST = 16  # specialisations per text
 
 
@@ -73,7 +72,7 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
     >>> describe_missing(parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
     'covers 160 of the 256 elements of its 16×16 tile; 96 (thread, value) pairs repeat an element.'
     """
-    if layout.swizzle is not None or not 0 < layout.size <= _MOST_ELEMENTS:
+    if layout.swizzle is not None or not 0 < layout.size <= MOST_ELEMENTS:
         return ""
     places = layout.list_indices()
     covered = len(np.unique(places))
@@ -102,7 +101,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return
     atom_layout = parse_layout(operand.transposed_cute if name == "b" else operand.cute)
-    theirs, mine = _list_places(atom_layout), _list_places(layout)
+    theirs, mine = list_places(atom_layout), list_places(layout)
     if theirs is None or mine is None or theirs.shape[1] != mine.shape[1]:
         return
     if not np.array_equal(theirs, mine):
@@ -125,10 +124,3 @@ def _find_instruction(atom: str) -> Instruction | None:
     except LayoutError:
         return None
     return instructions[0] if len(instructions) == 1 else None
-
-
-def _list_places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
-    """Return the element of every (thread, value), threads first; None if the layout is not (thread, value)."""
-    if layout.rank != 2 or layout.size > _MOST_ELEMENTS:
-        return None
-    return layout.list_indices().reshape(-1, layout.modes[0].size)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import find_size, list_leaves
+from lanescope.cute.text import parse_layout
+from lanescope.cute.tuples import list_leaves
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader.cute import shapes
 from lanescope.reader.cute.atom_meaning import count_atom_threads
+
+MOST_ELEMENTS = 1 << 17  # elements of a layout that are counted
+
+
+def list_places(layout: CuteLayout) -> NDArray[np.int64] | None:
+    """Return the element of every (thread, value), threads first; None if the layout is not (thread, value)."""
+    if layout.rank != 2 or layout.size > MOST_ELEMENTS:
+        return None
+    return layout.list_indices().reshape(-1, layout.modes[0].size)
 
 
 def matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
@@ -35,15 +46,8 @@ def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
 
 def _is_same_map(op: Operand, layout: CuteLayout, turned: bool) -> bool:
     """Return whether a layout (thread, value) → element is an operand's map; turned: transposed, as for CuTe's B."""
-    shape, stride = layout.shape, layout.stride
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        return False
-    if (find_size(shape[0]), find_size(shape[1])) != (op.threads, op.values):
-        return False
-    index = CuteLayout(shape, stride).list_indices().reshape(op.values, op.threads).T
-    rows, cols = (op.cols, op.rows) if turned else (op.rows, op.cols)
-    height = op.col_count if turned else op.row_count
-    return bool(np.array_equal(index, rows + height * cols))
+    theirs, mine = list_places(parse_layout(op.transposed_cute if turned else op.cute)), list_places(layout)
+    return theirs is not None and mine is not None and np.array_equal(theirs, mine)
 
 
 def holds_a(i: Instruction, block: dict[str, str]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lanescope.blackwell import umma_atom
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import find_size, format_tuple, make_compact_strides
+from lanescope.cute.tuples import find_size, format_tuple, list_leaves, list_modes, make_compact_strides, map_leaves
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
@@ -275,18 +275,13 @@ class _Tiled:
 
 def _list_three_sizes(shape: Any) -> list[Any]:
     """Return M, N and K of an atom layout; K is 1 for a layout of rank 2."""
-    modes = list(shape) if isinstance(shape, tuple) else [shape]
-    sizes = [find_size(mode) if find_size(mode) is not None else format_tuple(mode) for mode in modes[:3]]
+    sizes = [format_tuple(mode) if find_size(mode) is None else find_size(mode) for mode in list_modes(shape)[:3]]
     return [*sizes, *[1] * (3 - len(sizes))]
 
 
 def _pad_to_rank_three(layout: CuteLayout) -> CuteLayout:
-    if isinstance(layout.shape, tuple) and len(layout.shape) >= 3:
-        return layout
-    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
-    stride = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
-    more = 3 - len(shape)
-    return CuteLayout((*shape, *[1] * more), None if layout.stride is None else (*stride, *[0] * more))
+    more = 3 - layout.rank
+    return CuteLayout((*list_modes(layout.shape), *[1] * more), (*list_modes(layout.stride), *[0] * more))
 
 
 def _multiply_sizes(shape: list[Any] | None, by: list[Any]) -> list[Any] | None:
@@ -339,9 +334,10 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
 
 def _parse_printed_atoms(thr: CuteLayout, in_atom: int) -> CuteLayout:
     """Return the layout of the atoms: ThrLayoutVMNK without its first mode, the threads of an atom."""
-    steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
-    modes = thr.shape[1:]
-    return CuteLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
+    modes, steps = thr.shape[1:], thr.stride[1:]
+    if any(step % in_atom for step in list_leaves(steps)):
+        return CuteLayout(modes, make_compact_strides(modes))
+    return CuteLayout(modes, map_leaves(lambda step: step // in_atom, steps))
 
 
 def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
@@ -368,10 +364,3 @@ def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> T
         return replace(meaning, facts=facts)
     title = f"TiledMMA: {in_atom} CTA{'s' * (in_atom > 1)}, tile {'×'.join(map(str, tile))}"
     return replace(meaning, title=title, facts={**facts, "candidates": [each.ptx for each in issued]})
-
-
-def _divide_strides(step: Any, by: int) -> Any:
-    if isinstance(step, tuple):
-        inner = tuple(_divide_strides(quotient, by) for quotient in step)
-        return inner if all(quotient is not None for quotient in inner) else None
-    return None if step % by else step // by
