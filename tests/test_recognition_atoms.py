@@ -372,3 +372,10 @@ def test_a_linear_layout_is_read_from_its_constructor_as_from_its_print(made: st
 def test_a_linear_layout_with_an_open_basis_is_not_read(made: str) -> None:
     read = reader.recognise_text(made)
     assert read.found == () and "not lists of numbers" in read.refused[0].message
+
+
+def test_b_of_quad_pairs_has_the_layout_of_a() -> None:
+    """CuTe's SM70_8x8x4_…_TN has SM70_8x4_Row for A and for B, here for the four quad pairs of a warp."""
+    _, *fragments = reader.recognise_text("((4,4,2),4):((1,32,4),8)").found
+    assert {fragment.facts["operand"] for fragment in fragments} == {"a", "b"}
+    assert all(".m8n8k4." in name for fragment in fragments for name in fragment.facts["candidates"])

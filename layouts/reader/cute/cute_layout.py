@@ -10,7 +10,6 @@ from typing import Any
 
 from lanescope.cute import algebra, layout as cute
 from lanescope.cute.text import parse_cute_layout, parse_layout
-from lanescope.cute.tuples import map_leaves
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -288,22 +287,15 @@ def _coalesce_modes(layout: cute.CuteLayout) -> tuple[Any, ...] | None:
 def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
     """Map each TV layout (as the pages print it, and for B also as CuTe has it) to instructions by operand."""
     layouts: dict[object, dict[str, list[Instruction]]] = {}
-    spelled: dict[tuple[str, bool], object] = {}
+    spelled: dict[str, object] = {}
     for i in catalog.instructions():
         for op in i.operands.values():
             for transposed in (False, True) if op.name == "b" and i.family.multiplies else (False,):
-                key = op.cute, transposed
+                key = op.transposed_cute if transposed else op.cute
                 if key not in spelled:
-                    layout = parse_layout(op.cute)
-                    layout = _transpose(layout, op.row_count, op.col_count) if transposed else layout
-                    spelled[key] = _coalesce_modes(layout)
+                    spelled[key] = _coalesce_modes(parse_layout(key))
                 layouts.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
     return layouts
-
-
-def _transpose(layout: cute.CuteLayout, rows: int, cols: int) -> cute.CuteLayout:
-    """Return the layout of the same elements in the transposed matrix, column-major."""
-    return replace(layout, stride=map_leaves(lambda step: step % rows * cols + step // rows, layout.stride))
 
 
 def _find_fragments(layout: cute.CuteLayout) -> tuple[TextMeaning, ...]:
