@@ -20,6 +20,7 @@ from lanescope.workbench.products.attention_causes import (
     StoredOutput,
     find_cause,
     find_dim,
+    find_mixed_rows,
     find_other_keys,
     read_elements,
 )
@@ -30,6 +31,7 @@ from lanescope.workbench.products.attention_forms import (
     are_near,
     find_form,
     find_roles,
+    find_scaled_form,
 )
 from lanescope.workbench.products.known_fragments import find_lost
 from lanescope.workbench.products.known_matrices import ParameterSizes
@@ -78,9 +80,17 @@ class AttentionJudge:
         if wrong.right.mean() < _LEAST:
             form = self._find_form_of_few(wrong)
             if form is None:
-                return find_other_keys(wrong)
+                return find_other_keys(wrong) or self._find_mixed_rows(wrong)
             wrong = replace(wrong, form=replace(form, lengths=wrong.lengths))
         return find_cause(wrong)
+
+    def _find_mixed_rows(self, wrong: StoredOutput) -> CheckFinding | None:
+        """Return what is wrong with the factors of rows of O, if the kernel stores nothing else that may have them."""
+        dim = find_dim(wrong)
+        if not dim or {one.array for one in wrong.tape.stores} != {one.array for one in wrong.stores}:
+            return None
+        form = find_scaled_form(wrong.names, wrong.lengths, (wrong.index, wrong.values), dim)
+        return find_mixed_rows(wrong, form) if form is not None else None
 
     def _find_form_of_few(self, wrong: StoredOutput) -> AttentionForm | None:
         """Return the form of O with fewer keys, as those of one tile, if it is right with these, and the kernel takes

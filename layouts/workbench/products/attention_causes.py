@@ -89,6 +89,14 @@ def find_cause(output: StoredOutput) -> CheckFinding | None:
         return next((CheckFinding(CODE, message, site) for site, message in found), None)
 
 
+def find_mixed_rows(output: StoredOutput, form: AttentionForm) -> CheckFinding | None:
+    """Return the finding of a statement that combines numbers of several rows of Q. form: what O is, but for a factor
+    of each row.
+    """
+    found = next(_CauseFinder(output, form).list_mixed(), None)
+    return CheckFinding(CODE, found[1], found[0]) if found is not None else None
+
+
 def find_other_keys(output: StoredOutput) -> CheckFinding | None:
     """Return the finding of a product of P and V of other keys if others of its kind are of the same keys, whatever
     else is wrong.
@@ -120,9 +128,9 @@ class _CauseFinder:
         self.output, self.form, self.run = output, form, output.run
         self.names = output.names
         self.mixed: list[tuple[TapeStep, set[tuple[int, int]]]] = []  # steps that combine two rows, and these
-        self.other: list[tuple[TapeStep, int, int]] = []  # products of P of a key and V of another one
+        self.other: list[tuple[Span, int, int]] = []  # where P of a key is multiplied by V of another one, and these
         self.alike = 0  # products of P and V of the same keys
-        self.began = False  # whether there are such ones before all others
+        self.taken, self.met = set[int](), set[int]()  # the loads and the rows of V that these take
         self.rows = self._follow({"q": lambda at: at // form.dim}, mixed=True)
         self.keys = self._follow({"k": lambda at: at // form.dim, "v": lambda at: at // form.dim}, pairs=True)
         self.columns = self._follow({"v": lambda at: at % form.dim})
@@ -131,7 +139,7 @@ class _CauseFinder:
     def list_causes(self) -> Iterator[tuple[Span, str]]:
         """Yield causes, the most certain ones first."""
         yield from self._list_misplaced()
-        yield from self._list_mixed()
+        yield from self.list_mixed()
         yield from self.list_other_keys()
         yield from self._list_weights()
 
@@ -175,11 +183,23 @@ class _CauseFinder:
         a, b = parts[0][:, :, :, None], parts[1][:, None]
         both = (a >= 0) & (b >= 0)
         differ = both & (a != b)
-        self.alike += bool(both.any() and not differ.any())
+        loads = {int(n) for one in step.operands[1] for n in np.unique(one.record)}
         if differ.any():
             at = tuple(int(n[0]) for n in np.nonzero(differ))
-            self.other.append((step, int(parts[0][at[:3]]), int(parts[1][at[0], at[2], at[3]])))
-            self.began = self.began or self.alike > 0
+            key, row = int(parts[0][at[:3]]), int(parts[1][at[0], at[2], at[3]])
+            self.other.append((self._find_load(step, loads, row), key, row))
+        elif both.any():
+            self.alike += 1
+            self.taken |= loads
+            self.met |= set(np.unique(parts[1]).tolist())
+
+    def _find_load(self, step: TapeStep, loads: set[int], row: int) -> Span:
+        """Return where a row of V is loaded: from global memory if it was taken before, and is loaded again."""
+        if row in self.met and not loads & self.taken:
+            load = self.run.records[min(loads)]
+            return (*load.calls, load.site)[0]
+        matrix = next((one.load for one in step.operands[1] if isinstance(one, LoadedRegister)), None)
+        return step.site if matrix is None else matrix.step if self.alike else matrix.site
 
     def _list_misplaced(self) -> Iterator[tuple[Span, str]]:
         """Yield stores of elements of O of other rows or columns."""
@@ -193,7 +213,7 @@ class _CauseFinder:
             site = self.output.stores[self.output.store[n]].site
             yield site, f"The element of O of {places[0]} is stored at {places[1]}."
 
-    def _list_mixed(self) -> Iterator[tuple[Span, str]]:
+    def list_mixed(self) -> Iterator[tuple[Span, str]]:
         """Yield statements that combine numbers of several rows, if no row that is right has such ones from there."""
         rows = self.place[0]
         wrong = set(np.unique(rows[~self.output.right]).tolist())
@@ -202,18 +222,12 @@ class _CauseFinder:
         for step, found in self.mixed:
             first, other = next((pair for pair in sorted(found) if not wrong.isdisjoint(pair)), (_NONE, _NONE))
             if step.site not in harmless and first != other:
-                rows = sorted((first, other))
-                yield (
-                    step.site,
-                    f"Here, numbers of rows {rows[0]} and {rows[1]} of Q are combined: each row has its own.",
-                )
+                first, other = sorted((first, other))
+                yield step.site, f"Here, numbers of rows {first} and {other} of Q are combined: each row has its own."
 
     def list_other_keys(self) -> Iterator[tuple[Span, str]]:
         """Yield the load of V that is not of the keys of P."""
-        for step, key, other in self.other:
-            loads = (one for one in step.operands[1] if isinstance(one, LoadedRegister))
-            load = next((one.load for one in loads if one.load is not None), None)
-            site = step.site if load is None else load.step if self.began else load.site
+        for site, key, other in self.other:
             yield site, f"P of key {key} is multiplied by row {other} of V: their tiles, or their places there, differ."
 
     def _list_weights(self) -> Iterator[tuple[Span, str]]:
@@ -235,13 +249,26 @@ class _CauseFinder:
             if taken.size and np.ptp(taken) > _UNLIKE * taken.max():
                 yield self._find_scaling(step), _UNSCALED
                 return
-        if found.size and np.abs(found).min() <= _LITTLE and abs(found.max() - 1) > _UNLIKE:
-            return  # softmax of a part of the keys
         if found.size and np.abs(found).min() <= _LITTLE:
-            key = chosen[int(np.abs(found).argmin())]
-            yield self._find_product().site, f"O lacks P·V of some keys, such as key {key}."
+            at = int(np.abs(found).argmin())
+            lost = self._find_loss(views[at], (row, column))
+            if lost is not None:
+                yield lost, f"O loses P·V of key {chosen[at]} here: it is multiplied by 0."
+            elif abs(found.max() - 1) <= _UNLIKE:  # else softmax of a part of the keys
+                yield self._find_product().site, f"O lacks P·V of some keys, such as key {chosen[at]}."
         elif found.size:
             yield self._find_sum(last), "O is not divided by the sum of P over all keys of its row."
+
+    def _find_loss(self, view: TapeView, place: tuple[int, int]) -> Span | None:
+        """Return where an element of O that has a share of a key is multiplied by 0. place: its row and column."""
+        for step in self.output.tape.steps:
+            lost = np.abs(view.tables[step.record]) <= _LITTLE
+            for value in step.operands if step.name in ("*", "mul") else ():
+                row, column = (tags.read(self.run, value) for tags in (self.rows, self.columns))
+                mine = (row == place[0]) & (column == place[1]) & lost
+                if (mine & (np.abs(view.read(self.run, value)) > _LITTLE)).any():
+                    return step.site
+        return None
 
     def _takes_softmax(self, row: int, weights: Mapping[int, float]) -> bool:
         """Return whether P of a row is that of Q·Kᵀ alone, with some factor in each product. weights: by row of K."""

@@ -151,6 +151,30 @@ def find_form(
     return best[1]
 
 
+def find_scaled_form(
+    names: Mapping[str, str], lengths: tuple[int, int], elements: tuple[Ints, Floats], dim: int
+) -> AttentionForm | None:
+    """Return the form that some rows of O have but for a factor of each row; None if they have no form."""
+    rows = np.unique(elements[0] // dim)
+    chosen = rows[np.linspace(0, len(rows) - 1, min(_FIRST, len(rows))).astype(np.int64)]
+    for form in _list_forms(lengths, [dim]):
+        if all(_are_parallel(form.expect(names, at), values) for at, values in _list_rows(elements, chosen, dim)):
+            return form
+    return None
+
+
+def _list_rows(elements: tuple[Ints, Floats], rows: Ints, dim: int) -> Iterator[tuple[Ints, Floats]]:
+    """Yield the elements of some rows: their numbers and values."""
+    for row in rows:
+        mine = elements[0] // dim == row
+        yield elements[0][mine], elements[1][mine]
+
+
+def _are_parallel(one: Floats, other: Floats) -> bool:
+    length = np.linalg.norm(one) * np.linalg.norm(other)
+    return len(one) > 1 and bool(np.abs(one @ other - length) <= _NEAR**2 * length)
+
+
 def _list_forms(lengths: tuple[int, int], dims: Sequence[int]) -> Iterator[AttentionForm]:
     beyond = dict.fromkeys((None, 0, lengths[1] - lengths[0]))
     for dim, apart, causal in product(dims, (1, HEADS), beyond):
