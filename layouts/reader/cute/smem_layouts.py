@@ -92,11 +92,7 @@ def parse_swizzle_atom(home: TermText, value: Any, bits: int | None = None) -> S
     if not isinstance(value, SyntaxTerm):
         return None
     if named := shapes.find_atom(home, value):
-        atom, element = named
-        bits = shapes.find_atom_bits(home, atom, element) or bits
-        opened = () if bits or element is None else (home.format_words(element),)
-        laid = make_canonical_layout(atom.major, atom.mode, bits) if bits else None
-        return SwizzleAtom(atom.mode.swizzle(), bits, laid, atom, opened=opened)
+        return _make_named_atom(home, *named, bits)
     if value.name not in _LAYS or (value.name not in LAYOUTS and len(value.inside) > _MOST_PARTS):
         return None
     try:
@@ -112,6 +108,13 @@ def parse_swizzle_atom(home: TermText, value: Any, bits: int | None = None) -> S
         return SwizzleAtom(swizzle, layout.unit_bits, layout)
     names = tuple(shapes.list_symbols(layout.shape))
     return SwizzleAtom(swizzle if layout.unit_bits else None, layout.unit_bits, None, opened=names)
+
+
+def _make_named_atom(home: TermText, atom: SmemAtomName, element: Any, bits: int | None) -> SwizzleAtom:
+    bits = shapes.find_atom_bits(home, atom, element) or bits
+    opened = () if bits or element is None else (home.format_words(element),)
+    laid = make_canonical_layout(atom.major, atom.mode, bits) if bits else None
+    return SwizzleAtom(atom.mode.swizzle(), bits, laid, atom, opened)
 
 
 def _list_open_words(home: TermText, value: Any) -> Iterator[str]:
