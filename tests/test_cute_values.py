@@ -85,6 +85,13 @@ def test_a_name_of_the_text_is_not_cutes() -> None:
     assert str(shapes.parse_layout(home, home.parse_term(text.index("Layout")))) == "(X,8)"
 
 
+def test_a_shape_that_doubles_with_each_name_is_left_open() -> None:
+    names = "".join(f"using A{n} = Shape<A{n - 1}, A{n - 1}>;" for n in range(1, 30))
+    mma = "auto mma = make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<A29>{});"
+    meaning = recognise_text(f"using A0 = Shape<_1, _1>; {names} {mma}").found[0]
+    assert (meaning.kind, "atom_layout" in meaning.undetermined) == ("tiled_mma", True)
+
+
 def test_an_atom_of_an_open_type_takes_the_bits_of_its_instruction() -> None:
     assert evaluate_pasted("GMMA::Layout_K_SW128_Atom<T>{}", 8) == "Sw<3,4,3> o smem_ptr[8b](unset) o (8,128):(128,1)"
 

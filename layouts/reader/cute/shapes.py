@@ -22,6 +22,7 @@ from lanescope.shared.swizzle import Swizzle
 
 Nested = Any  # an int, a symbol, or a tuple of Nested
 _EVALUATED = FUNCTIONS - MODE_FUNCTIONS.keys() - ALIASES.keys()  # TermText evaluates the others
+_MOST_EVALUATED = 1 << 13  # values per text
 _ATOM_CALLS = frozenset(("make_smem_layout_atom", "get_smem_layout_atom"))
 
 
@@ -32,7 +33,8 @@ def evaluate_term(home: TermText, value: Any, bits: int | None = None, depth: in
     for one that CuTe does not compile.
     """
     value = home.resolve_value(value)
-    if depth > cute.DEEPEST:
+    home.evaluated += 1
+    if depth > cute.DEEPEST or home.evaluated > _MOST_EVALUATED:
         raise OpenCuteValueError(home.format_words(value))
     if isinstance(value, tuple):
         return tuple(evaluate_term(home, item, bits, depth + 1) for item in value)

@@ -60,6 +60,7 @@ class TermText:
 
     text: str
     steps: int = 0
+    evaluated: int = 0  # values of CuTe
     looked: dict[tuple[str, int], Value] = field(default_factory=dict)
     token: re.Pattern[str] = TOKEN
     parsed: dict[tuple[int, str], Value] = field(default_factory=dict)
