@@ -10,7 +10,7 @@ cute/atom/mma_atom.hpp and copy_atom.hpp (thrfrg and tidfrg: the atom's values, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -145,13 +145,10 @@ def _parse_slice(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape |
     return TensorShape(modes, tensor.tile if len(modes) >= 3 else ())
 
 
-def _list_projected(home: TermText, value: Value, projection: Value) -> list[Value] | None:
+def _project(home: TermText, items: Sequence[Any] | None, projection: Value) -> list[Any] | None:
     """Return the items of a tiler or a coordinate that a projection such as Step<_1, X, _1> keeps."""
-    items = constants.parse_items(home, value)
-    if items is None:
-        return None
-    if projection is None:
-        return list(items)
+    if items is None or projection is None:
+        return None if items is None else list(items)
     steps = constants.parse_items(home, projection)
     if steps is None or len(steps) != len(items):
         return None
@@ -163,9 +160,7 @@ def _cut_tile(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape | No
     args = value.args or ()
     if len(args) not in (3, 4):
         return None
-    projection = args[3] if len(args) == 4 else None
-    tiler = _list_projected(home, args[1], projection)
-    where = _list_projected(home, args[2], projection)
+    tiler, where = (_project(home, constants.parse_items(home, argument), (*args, None)[3]) for argument in args[1:3])
     if tiler is None or where is None or len(where) > len(tiler):
         return None
     tile = [home.parse_number(size) for size in tiler]
@@ -201,14 +196,9 @@ def _cut_threads(home: TermText, value: SyntaxTerm, depth: int) -> TensorShape |
     shape = constants.parse_plain_shape(home, args[1]) if tensor is not None else None
     if tensor is None or not isinstance(shape, tuple):
         return None
-    threads = _list_sizes(_list_open_symbols(shape))
-    if len(args) == 4:
-        steps = constants.parse_items(home, args[3])
-        if steps is None or len(steps) != len(threads):
-            return None
-        threads = [size for size, step in zip(threads, steps, strict=True) if not _is_underscore(home, step)]
+    threads = _project(home, _list_sizes(_list_open_symbols(shape)), (*args, None)[3])
     sizes = _list_sizes(tensor.shape)
-    if len(threads) > len(sizes):
+    if threads is None or len(threads) > len(sizes):
         return None
     cut = [_divide_shape(size, count) for size, count in zip(sizes, threads, strict=False)]
     return TensorShape((*cut, *sizes[len(threads) :]))
