@@ -112,7 +112,7 @@ WRONG: dict[str, tuple[tuple[str, str], str, str]] = {  # change, what is report
     "V of the first keys": (
         ("(kv + lane / 2) * D", "lane / 2 * D"),
         "P of key 16 is multiplied by row 0",
-        "take(b, &v",
+        "V + lane",
     ),
     "rows of O": (("O[(q0 + g + e / 2 * 8)", "O[(g + e / 2 * 8)"), "is stored at row", "O[(g"),
 }
