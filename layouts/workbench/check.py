@@ -22,7 +22,7 @@ from lanescope.reader.code.ptx.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench import Workbench
 from lanescope.workbench.barriers.barrier_protocol import TITLES as PROTOCOL_TITLES, find_protocol_mistakes
-from lanescope.workbench.check_report import CheckReport, OpenPoint, report_mistakes
+from lanescope.workbench.check_report import CheckReport, FindRepair, OpenPoint, report_mistakes
 from lanescope.workbench.copies import unfilled_findings, unfilled_reads
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.cute import cute_copies, cute_names
@@ -41,7 +41,7 @@ from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_mistakes import find_other_map_types
-from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.known_products import find_product_search, judge_known_products
 from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_origins import OriginReport, check_origins, proves_all
 from lanescope.workbench.products.result_stores import find_result_mistakes
@@ -196,6 +196,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
         kernels=tuple(fragments.kernels),
         placed=assumed_start_reads + sum(fragment.reads for fragment in cute if fragment.swizzled),
         slices=bench.slices,
+        find_repair=fragments.find_repair,
     )
 
 
@@ -280,8 +281,11 @@ def _run_threads(
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     if findings:
-        return replace(fragments, whole=False), [*findings, *notes], [*open_, *lost]
+        find_repair = None if brief else _find_search(source, fragments, certain=bool(fragments.findings))
+        return replace(fragments, whole=False, find_repair=find_repair), [*findings, *notes], [*open_, *lost]
     products = _check_products(source, fragments)
+    if products.open and not products.mistakes and not brief:
+        fragments = replace(fragments, find_repair=_find_search(source, fragments, certain=False))
     if fragments.unordered is not None:
         kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
         fragments = replace(fragments, kernels=kernels)
@@ -344,6 +348,14 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> Produc
     doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
     others = {kernel.name for kernel in fragments.kernels if kernel.name}
     return judge_known_products(source.text, given, launches, proved, doubted, others)
+
+
+def _find_search(source: _EvaluatedText, fragments: FragmentReport, certain: bool) -> FindRepair | None:
+    """Return what finds the edit that makes D A·B. certain: whether fragments are wrong."""
+    names = {kernel.name for kernel in fragments.kernels if kernel.name}
+    given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
+    search = find_product_search(source.text, given, launches, names, certain)
+    return search.find_repair if search is not None else None
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

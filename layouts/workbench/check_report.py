@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from lanescope.workbench.fragments.thread_gaps import CheckedKernel
 from lanescope.workbench.results import CheckFinding
@@ -11,6 +11,7 @@ from lanescope.workbench.source.gaps import CheckedDescriptor
 from lanescope.workbench.source.tally import UnverifiedReads
 
 Span = tuple[int, int]
+FindRepair = Callable[[Iterable[Span]], CheckFinding | None]  # takes places where a mistake shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class CheckReport:
     doubts: unusual code that may be right; descriptors, maps: how many the text has; steps: reads that take every
     element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
     the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
-    are right only if their tiles begin at multiples of the swizzle's pattern; slices: see `Workbench.slices`.
+    are right only if their tiles begin at multiples of the swizzle's pattern; slices: see `Workbench.slices`;
+    find_repair: finds the edit that makes D A·B, where it is certainly no product.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -47,6 +49,7 @@ class CheckReport:
     kernels: tuple[CheckedKernel, ...] = ()
     placed: int = 0
     slices: frozenset[tuple[object, ...]] = frozenset()
+    find_repair: FindRepair | None = field(default=None, compare=False)
 
 
 def report_mistakes(findings: Iterable[CheckFinding]) -> CheckReport:

@@ -31,6 +31,7 @@ from lanescope.workbench.products import (
     known_mistakes,
     matrix_pitches,
     other_bounds,
+    product_edits,
     result_origins,
     result_stores,
 )
@@ -51,6 +52,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **known_mistakes.TITLES,
     **attention_causes.TITLES,
     **other_bounds.TITLES,
+    **product_edits.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,
     **cute_names.TITLES,

@@ -17,6 +17,7 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KNOWN_SIZE, KernelRun, run_kernels
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.check_report import FindRepair
 from lanescope.workbench.copies.block_indices import find_equal_blocks
 from lanescope.workbench.fragments.descriptor_slices import find_descriptor_slice_mistakes
 from lanescope.workbench.fragments.fragment_causes import (
@@ -96,7 +97,8 @@ class FragmentReport:
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
     read descriptors of tiles that they load, all right; doubted: those with reads that may be wrong; suspects: mistakes
     if a part of the tile is never read; unordered: the kernels whose stores and barriers are not followed, None before
-    this is known; whole: whether D is A·B in every kernel that multiplies through descriptors.
+    this is known; whole: whether D is A·B in every kernel that multiplies through descriptors; find_repair: see
+    CheckReport.
     """
 
     findings: list[CheckFinding] = field(default_factory=list)
@@ -108,6 +110,7 @@ class FragmentReport:
     suspects: list[RepeatedWarps] = field(default_factory=list)
     unordered: frozenset[str] | None = None
     whole: bool = False
+    find_repair: FindRepair | None = None
 
 
 def check_thread_tiles(

@@ -17,7 +17,7 @@ from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_descriptor, locate_operand
 from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import Points, list_factors
-from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines
+from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines, WrongPart
 from lanescope.workbench.products.product_origins import WARPGROUP, Block
 from lanescope.workbench.products.stored_elements import StoredWarp, list_stored_warps
 from lanescope.workbench.results import Span
@@ -57,7 +57,7 @@ class FragmentLister:
                 return one.products
             if count := self._count_left(one.opcode, elements):
                 reason = f"where {count} of the elements of this product are stored is not known"
-                return OpenPart(reason, self.run.results[-one.record - 1].span)
+                return OpenPart(reason, self.run.results[-one.record - 1].span, wrong=WrongPart((2,)))
             row, column, place = (np.concatenate(part) for part in zip(*(of[:3] for of in elements), strict=True))
             adds = all(part[3] for part in elements)
             combined = tuple(points for warp in one.warps for points in factors.pop((one.record, warp), ()))

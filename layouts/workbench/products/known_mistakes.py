@@ -165,10 +165,10 @@ def describe_part(text: str, fragments: Sequence[KnownFragment], part: Sequence[
 def leaves_slices(run: KernelRunner, fragments: Sequence[KnownFragment]) -> bool:
     """Return whether threads store elements of A, and elements of B, that nothing reads."""
     sides = ({each.sides[n].array for one in fragments for each in one.products} for n in (0, 1))
-    return all(_leaves_unread(run, arrays) for arrays in sides)
+    return all(leaves_unread(run, arrays) for arrays in sides)
 
 
-def _leaves_unread(run: KernelRunner, arrays: Set[str]) -> bool:
+def leaves_unread(run: KernelRunner, arrays: Set[str]) -> bool:
     """Return whether bytes that come from some arrays are stored to shared memory and never read."""
     mine = np.array([record.array in arrays for record in run.records])
     return bool((mine[run.shared.record.clip(0)] & ~find_read_bytes(run)).any())
@@ -226,7 +226,7 @@ def _do_all_multiply(run: KernelRunner) -> bool:
 
 def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
     """Return the loop that copies elements of arrays to shared memory, if all that it stores is read; else None."""
-    if _leaves_unread(run, arrays):
+    if leaves_unread(run, arrays):
         return None
     sites = {record.site for record in run.records if record.array in arrays} - {(0, 0)}
     site = sites.pop() if len(sites) == 1 else None

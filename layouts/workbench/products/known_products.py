@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
+from typing import Self
 
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
@@ -20,6 +22,7 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.attention import RESULT, AttentionJudge, Verdict
+from lanescope.workbench.products.broken_products import find_wrong_sides
 from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
@@ -50,6 +53,7 @@ from lanescope.workbench.products.known_sums import (
     find_part_of_k,
 )
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
+from lanescope.workbench.products.product_edits import ProductSearch
 from lanescope.workbench.products.product_report import ProductReport, ProductVerdict
 from lanescope.workbench.products.replaced_sizes import limits_depth
 from lanescope.workbench.products.size_names import (
@@ -65,10 +69,11 @@ from lanescope.workbench.products.unproved_results import PRODUCT, make_open_poi
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions, list_reached_texts
 
 _LONGEST = 768  # K of a run
 _DEEP = 4  # times the usual K
+_DEPTHS = 32, 64, 128  # K of runs that only reject an edit: the first with which the mistake is the same
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 
@@ -128,6 +133,42 @@ def _judge_in_time(judge: Callable[[], Verdict]) -> Verdict:
         return OpenPart("its run did not end"), None
     except OverdueError:
         return OpenPart("the time limit was reached"), None
+
+
+def _is_like(one: ProductVerdict, other: ProductVerdict) -> bool:
+    """Return whether two verdicts have the same reason and places."""
+    return one.open is not None and other.open is not None and one.open.reason == other.open.reason
+
+
+def _is_whole(one: ProductVerdict) -> bool:
+    """Return whether D is A·B in every launch."""
+    return one.open is None and bool(one.fragments) and all(one.fragments.values())
+
+
+def find_product_search(
+    text: str,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord],
+    names: Collection[str],
+    certain: bool = False,
+) -> ProductSearch | None:
+    """Return the search for what makes D A·B in the first of some kernels of which D is certainly no product. certain:
+    whether another check has found a mistake.
+    """
+    blank = blank_text(text)
+    for one in find_functions(blank):
+        if one.kernel and one.name in names:
+            run = _KnownJudge(text, macros, recorded, one, blank[slice(*one.body)])
+            if AttentionJudge(run).is_attention:
+                continue
+            try:
+                with end_when(is_late):
+                    search = run.fit_launch().make_search(certain)
+            except (LayoutError, OverdueError):
+                continue
+            if search is not None:
+                return search
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +355,40 @@ class _KnownJudge(KnownRun):
             if any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
                 return CheckFinding(code, message.format(edit[0].text), edit[0].span, edits=edit)
         return None
+
+    def make_search(self, certain: bool) -> ProductSearch | None:
+        """Return the search for what makes D A·B, if D is certainly no product. certain: it is known to be wrong."""
+        if len(self.sizes) < 3 or (self.exact and self.known.k > _LONGEST * self.parts):
+            return None
+        depths = (self.known.k,) if self.fitted else _DEPTHS
+        for verdict in self._shorten(depths[-1]).list_verdicts():
+            sides = find_wrong_sides(verdict) or (verdict.doubted if certain else ())
+            if sides and not verdict.unsized and (certain or self._is_certain(verdict)):
+                like = (
+                    n for n in depths[:-1] if any(_is_like(one, verdict) for one in self._shorten(n).list_verdicts())
+                )
+                proves = partial(self._is_right_with, next(like, depths[-1]))
+                blank = blank_text(self.text)
+                reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
+                return ProductSearch(self.text, verdict, sides, reached, proves)
+        return None
+
+    def _shorten(self, depth: int) -> Self:
+        return replace(self, known=replace(self.known, k=depth))
+
+    def _is_certain(self, verdict: ProductVerdict) -> bool:
+        """Return whether all that is run is known, and is all of what the kernel is for."""
+        other = has_other_numbers(self.text, self.function, self.recorded, self.known)
+        known = self.fitted or (self.choose_sizes()[0].are_named and not other)
+        doubt = any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
+        partial = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
+        return known and not doubt and not partial and not limits_depth(blank_text(self.text), self.known.k)
+
+    def _is_right_with(self, depth: int, edit: TextEdit) -> bool:
+        """Return whether D is A·B after an edit: first one block with a short K, then all. depth: the short K."""
+        edited = replace(self, text=apply_edits(self.text, [edit]))
+        runs = replace(edited._shorten(depth), alone=FIRST if self.takes_turns else LAST), edited
+        return all(any(map(_is_whole, run.list_verdicts())) for run in runs)
 
     def _find_part(self, verdict: ProductVerdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
         """Return the loop that leaves out some k, or goes on beyond K, and does so with another K."""

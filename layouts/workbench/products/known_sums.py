@@ -29,7 +29,7 @@ class OpenPart:
 
     span: where the code shows it, None for the whole kernel; load: an ldmatrix that loads other rows or columns than
     the others of its sum; factor: what elements are combined with, if all else is of A·B; whole: whether all that was
-    run is of A·B; sized: whether M, N and K of the run decide it.
+    run is of A·B; sized: whether M, N and K of the run decide it; wrong: what is not of A·B, if all is known.
     """
 
     reason: str
@@ -38,6 +38,7 @@ class OpenPart:
     factor: OtherFactor | None = None
     whole: bool = False
     sized: bool = False
+    wrong: WrongPart | None = None
 
 
 _NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
@@ -99,6 +100,28 @@ class KnownFragment:
     arrays: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WrongPart:
+    """What is not of A·B: A, B or D (0, 1 or 2), in a fragment, in an order of the matrices; None if elements of D are
+    stored nowhere.
+    """
+
+    sides: tuple[int, ...]
+    fragment: KnownFragment | None = None
+    order: _Order | None = None
+
+    def list_offsets(self, fragments: Sequence[KnownFragment], n: int) -> list[Ints] | None:
+        """Return how far from its row (n: 0) or column in D each element is made; None if that is not known."""
+        found = []
+        for one in fragments if self.order is not None else ():
+            sides = [_read_side(self.order, one, of) for of in (0, 1)]
+            if {len(side) for side in sides} != {len(one.products)}:
+                return None
+            lines = sides[n][0].lines[(one.row, one.column)[n]]
+            found.append(lines - self.order.split(one.place)[1 + n])
+        return found or None
+
+
 @dataclass(frozen=True, slots=True)
 class _Order:
     """How the matrices of a product are stored. turned: whether D is Bᵀ·Aᵀ; by_k: of A and B, whether k is innermost;
@@ -110,6 +133,13 @@ class _Order:
     by_k: tuple[bool, bool]
     by_columns: bool
     part: tuple[int, ...] = ()
+
+    def split(self, place: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the matrix of a batch, the row and the column of places in D."""
+        rows, columns = self.sizes
+        outer, within = np.divmod(place, rows if self.by_columns else columns)
+        matrix, line = np.divmod(outer, columns if self.by_columns else rows)
+        return (matrix, within, line) if self.by_columns else (matrix, line, within)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -200,19 +230,23 @@ def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart 
     """Return (how much holds for a fragment, why not all, its rows and columns in D if all does)."""
     sides = [_read_side(order, one, n) for n in (0, 1)]
     place = (*one.products[0].calls, one.products[0].span)[0]
+    wrong: tuple[int, ...] = (0, 1)
     if {len(side) for side in sides} != {len(one.products)}:
         stage = sum(map(len, sides)) / (2 * len(one.products) + 1)
         why = "products take other elements than rows of A and columns of B of M × K and K × N"
+        wrong = tuple(n for n in wrong if len(sides[n]) < len(one.products))
     elif not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
         stage, why = 1, "products of different rows, columns or arrays are added, or those of one array with itself"
+        wrong = tuple(n for n in wrong if not _are_of_one_line(sides[n])) or wrong
     elif any(_have_other_k(a, b, order.known.k) for a, b in zip(*sides, strict=True)):
         stage, why = 2, "A and B of a product have different k, or elements beyond K are multiplied by 0"
     else:
-        stage, why = _judge_sum(order, one, sides[0], sides[1])
+        stage, why, wrong = _judge_sum(order, one, sides[0], sides[1])
         place = one.stored if stage in _STORED else place
     if why:
         load = _find_other_load(order, one, sides) if stage < 2 else None
-        return stage, OpenPart(f"in block {one.block}, {why}", load or place, load, sized=True), None
+        part = WrongPart(wrong, one, order)
+        return stage, OpenPart(f"in block {one.block}, {why}", load or place, load, sized=True, wrong=part), None
     return stage, None, (sides[0][0].lines, sides[1][0].lines)
 
 
@@ -240,8 +274,10 @@ def _are_two_matrices(one: KnownFragment) -> bool:
     return len({each.a.array for each in one.products} | {"", *(each.b.array for each in one.products)}) == 3
 
 
-def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequence[_Lines]) -> tuple[int, str]:
-    """Return (how much holds for a sum of rows of A times columns of B, why not all)."""
+def _judge_sum(
+    order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequence[_Lines]
+) -> tuple[int, str, tuple[int, ...]]:
+    """Return (how much holds for a sum of rows of A times columns of B, why not all, what is wrong: see WrongPart)."""
     batch = {a[0].matrix, b[0].matrix}
     part = order.known.k * one.bits // max(one.bits, 8)
     is_split = one.adds and one.depth > 1 and batch == {0}
@@ -250,15 +286,14 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     every = np.sort(np.concatenate([np.minimum(of_a.k, of_b.k) for of_a, of_b in zip(a, b, strict=True)]))
     every = every[every > ABSENT]
     if not np.array_equal(every, order.part or np.arange(first, first + part)):
-        return 3, f"it is not the sum over each of the K = {order.known.k} once"
-    rows, columns = order.sizes
-    outer, within = np.divmod(one.place, rows if order.by_columns else columns)
-    matrix, line = np.divmod(outer, columns if order.by_columns else rows)
-    place = (within, line) if order.by_columns else (line, within)
-    if (a[0].lines[one.row] != place[0]).any() or (b[0].lines[one.column] != place[1]).any():
-        return 4, "elements are not stored at their row and column of M × N"
+        return 3, f"it is not the sum over each of the K = {order.known.k} once", (0, 1)
+    matrix, *place = order.split(one.place)
+    apart = (a[0].lines[one.row] != place[0]).any(), (b[0].lines[one.column] != place[1]).any()
+    if any(apart):
+        wrong = (*(n for n in (0, 1) if apart[n]), 2)
+        return 4, "elements are not stored at their row and column of M × N", wrong
     batch.update(np.unique(matrix).tolist())
-    return (6, "") if batch == {0 if is_split else _find_matrix(order, one)} else (5, _NO_BATCH)
+    return (6, "", ()) if batch == {0 if is_split else _find_matrix(order, one)} else (5, _NO_BATCH, (0, 1, 2))
 
 
 def _find_matrix(order: _Order, one: KnownFragment) -> int:

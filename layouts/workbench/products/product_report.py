@@ -8,10 +8,7 @@ from typing import NamedTuple
 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
-from lanescope.workbench.products.known_sums import (
-    KnownFragment,
-    OpenPart,
-)
+from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, WrongPart
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.results import CheckFinding
 
@@ -29,6 +26,21 @@ class ProductVerdict:
     fragments: Mapping[int, Sequence[KnownFragment]] = field(default_factory=dict)
     grid: Block | None = None
     runners: Sequence[KernelRunner] = ()
+
+    @property
+    def wrong(self) -> WrongPart | None:
+        """What is not of A·B, if all is known."""
+        return self.open.wrong if self.open is not None else None
+
+    @property
+    def doubted(self) -> tuple[int, ...]:
+        """What may be wrong of A, B and D: 0, 1 and 2."""
+        return self.wrong.sides if self.wrong is not None else () if self.open is None else (0, 1)
+
+    @property
+    def every(self) -> list[KnownFragment]:
+        """The fragments of all launches."""
+        return [one for of in self.fragments.values() for one in of]
 
 
 class ProductReport(NamedTuple):

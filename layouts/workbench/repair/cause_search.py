@@ -56,12 +56,28 @@ def find_cause(text: str, report: CheckReport, recheck: Recheck) -> CheckReport:
     recheck: checks the text with an edit.
     """
     placed = any(finding.code.endswith(_PLACED) for finding in report.findings)
-    if placed or len(text) > _MOST_CHARACTERS or not any(map(_can_move, report.findings)):
+    movable = any(map(_can_move, report.findings))
+    if placed or len(text) > _MOST_CHARACTERS or not (movable or (report.find_repair and not report.findings)):
         return report
     try:
+        found = _find_repair(text, report, recheck)
+        if found is not None or not movable:
+            return found or report
         return replace(report, findings=tuple(_search(text, report, recheck)))
     except OverdueError:
         return report
+
+
+def _find_repair(text: str, report: CheckReport, recheck: Recheck) -> CheckReport | None:
+    """Return the report of a text at whose only place an edit makes D A·B; None if there is none, or several."""
+    found = report.find_repair(_list_places(report.findings)) if report.find_repair is not None else None
+    if found is None:
+        return None
+    after = recheck(found.edits[0])
+    if after.findings or any(point.of_result for point in after.open):
+        return None
+    finding = _move(text, report.findings, found.edits, certain=True) if report.findings else found
+    return replace(report, findings=(finding,), open=tuple(point for point in report.open if not point.of_result))
 
 
 def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckFinding]:

@@ -66,7 +66,7 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
     [(18, '8')]
     """
     if _NO_VALUES.isdisjoint(one.words):
-        first, block = _find_head_end(one.words), _find_block_size(one.words)
+        first, block = find_head_end(one.words), _find_block_size(one.words)
         for n, word in enumerate(one.words[first:], first):
             match = _NUMBER.fullmatch(word)
             register = "asm" in one.words and one.words[n - 1] == "["
@@ -86,7 +86,7 @@ def _is_warp_size(one: StatementWords, n: int) -> bool:
     return before.endswith("threadIdx.x") and (one.words[n - 1], parse_literal(one.words[n].rstrip("uUlL"))) in _OF_WARP
 
 
-def _find_head_end(words: Sequence[str]) -> int:
+def find_head_end(words: Sequence[str]) -> int:
     """Return the number of words of the heads of loops that a statement begins with."""
     depth = past = 0
     for n, word in enumerate(words):

@@ -1,0 +1,197 @@
+"""Search for the only statement of which an edit makes D A·B, where D is certainly no product of matrices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+
+import numpy as np
+
+from lanescope.deadline import is_late
+from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.storage import OPEN, Ints
+from lanescope.workbench.products.broken_products import A, B, D
+from lanescope.workbench.products.product_report import ProductVerdict
+from lanescope.workbench.reads.twin_statements import list_twin_edits
+from lanescope.workbench.repair.name_edits import list_name_edits
+from lanescope.workbench.repair.usual_edits import list_number_edits
+from lanescope.workbench.results import CheckFinding, Span, TextEdit
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
+from lanescope.workbench.text.loop_texts import list_loops_at
+from lanescope.workbench.text.statement_words import StatementWords, list_origins, list_statements
+
+TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A·B"}
+MOST_TRIED = 100
+_MOST_RANK = 3  # of the numbers that are tried
+_BLOCK = "blockIdx"
+_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)\s*([^;{}]+)")
+_LOST = "Elements of D are stored over others, or nowhere"
+_TWICE = "Products take the same rows of A and columns of B for several elements of D, or mix those of several"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductSearch:
+    """A kernel of which D is certainly no product. sides: what is wrong of A, B and D (0, 1 and 2); reached: the
+    texts of its functions; proves: returns whether D is A·B after an edit.
+    """
+
+    text: str
+    verdict: ProductVerdict
+    sides: Sequence[int]
+    reached: frozenset[str]
+    proves: Callable[[TextEdit], bool]
+
+    def find_repair(self, places: Iterable[Span]) -> CheckFinding | None:
+        """Return the finding of the only statement of which an edit makes D A·B. places: where a mistake shows."""
+        edits = self.find_edits(places)
+        return _describe_edit(self.text, edits[0], self.sides) if edits else None
+
+    def find_edits(self, places: Iterable[Span]) -> list[TextEdit]:
+        """Return the edits of one statement, at the least distance, that make D A·B; none if several statements have
+        such edits.
+        """
+        least, found = 1 << 9, list[TextEdit]()
+        for distance, edit in islice(self.list_candidates(places), MOST_TRIED):
+            if is_late() or distance > least:
+                break
+            if self.proves(edit):
+                least = distance
+                found.append(edit)
+        return found if len({_find_statement(self.text, edit) for edit in found}) == 1 else []
+
+    def list_candidates(self, places: Iterable[Span]) -> list[tuple[int, TextEdit]]:
+        """List (distance, edit) of the statements that wrong elements come from, the likely ones first."""
+        blank = blank_text(self.text)
+        twins, drivers = list(list_twin_edits(blank)), self._find_drivers(blank)
+        found: dict[TextEdit, int] = {}
+        every = [*places, *_list_places(self.verdict, self.sides)]
+        others = set(_list_places(self.verdict, [n for n in (A, B, D) if n not in self.sides])) - set(every)
+        for steps, one in list_origins(blank, list(dict.fromkeys(every))):
+            if not self._is_reached(blank, one) or any(one.span[0] <= at[0] < one.span[1] for at in others):
+                continue
+            inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
+            numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
+            for rank, edit in chain(inside, list_name_edits(blank, one), numbers):
+                if drivers is None or _depends(blank, one, edit, drivers):
+                    found[edit] = min(found.get(edit, 1 << 9), steps + 2 * rank)
+        return sorted(((distance, edit) for edit, distance in found.items()), key=lambda entry: entry[0])
+
+    def _is_reached(self, blank: str, one: StatementWords) -> bool:
+        """Return whether a statement is one of the kernel, or of a function that it calls."""
+        function = find_enclosing_function(blank, one.span[0])
+        return function is not None and blank[slice(*function.body)] in self.reached
+
+    def _find_drivers(self, blank: str) -> Collection[str] | None:
+        """Return the names of one of which a statement that is wrong depends; None if it may depend on any.
+
+        Elements that are off by as much in a whole block depend on its number, those in a whole fragment on the loops
+        around its product, if the threads have no part in it.
+        """
+        fragments, part = self.verdict.every, self.verdict.wrong
+        if part is None or D not in part.sides:
+            return None
+        distances = _measure_distances([part.list_offsets(fragments, n) for n in (A, B)])
+        if distances is None:
+            return None
+        blocks, product = [one.block for one in fragments], fragments[0].products[0]
+        if len(set(zip(blocks, distances, strict=True))) == len(set(blocks)):
+            return {_BLOCK}
+        turns = [(one.block, one.products[0].turns) for one in fragments]
+        if len(set(zip(turns, distances, strict=True))) > len(set(turns)):
+            return None  # threads differ
+        every = (loop for at in (*product.calls, product.span, *product.sites) for loop in list_loops_at(blank, at[0]))
+        return {loop.variable for loop in every if loop.variable} or None
+
+
+def _measure_distances(offsets: Sequence[Sequence[Ints] | None]) -> list[tuple[int, ...]] | None:
+    """Return how far off the rows and columns of each fragment are; None if those of its elements differ, or are not
+    known.
+    """
+    known = [one for one in offsets if one is not None]
+    if len(known) < len(offsets) or any(np.ptp(of) for one in known for of in one):
+        return None
+    return [tuple(int(of[0]) for of in pair) for pair in zip(*known, strict=True)]
+
+
+def _describe_edit(text: str, edit: TextEdit, sides: Sequence[int]) -> CheckFinding:
+    """Make the finding of an edit with which D is A·B."""
+    words, written = " ".join(text[slice(*edit.span)].split()), edit.text.strip() or "nothing"
+    change = f"{written} in place of {words}" if words else written
+    message = f"{_LOST if D in sides else _TWICE}: with {change} here, D is A·B."
+    span = edit.span if words else (edit.span[0] - 1, edit.span[1])
+    return CheckFinding("product_broken", message, span, edits=(edit,), of_result=True)
+
+
+# statements -----------------------------------------------------------------------------------------------------------
+
+
+def _find_statement(text: str, edit: TextEdit) -> Span:
+    """Return the statement of an edit."""
+    every = list_statements(blank_text(text))
+    return next((one.span for one in every if one.span[0] <= edit.span[0] <= one.span[1]), edit.span)
+
+
+def _list_places(verdict: ProductVerdict, sides: Sequence[int]) -> Iterator[Span]:
+    """Yield where the addresses of what is wrong are given."""
+    for run in verdict.runners:
+        for n in (n for n in sides if n != D):
+            yield from {at: None for use in run.products for at in _list_operand_places(use, n)}
+            arrays = _list_arrays(verdict, n)
+            records = (load for load in run.records if load.array in arrays)
+            yield from {(*load.calls, load.site)[-1]: None for load in records}
+        if D in sides:
+            yield from {store.site: None for store in run.outputs}
+
+
+def _list_arrays(verdict: ProductVerdict, n: int) -> set[str]:
+    """Return the arrays that A (n: 0) or B is taken from."""
+    registers = (one for run in verdict.runners for use in run.products for one in (use.a, use.b)[n])
+    data = {id(of): of for one in registers if (of := one.load.rows if one.load is not None else one.data) is not None}
+    numbers = {int(n) for of in data.values() for n in np.unique(of.record) if n > OPEN}
+    return {run.records[n].array for run in verdict.runners for n in numbers if n < len(run.records)} - {""}
+
+
+def _list_operand_places(use: MmaUse, n: int) -> Iterator[Span]:
+    """Yield where a product takes its registers of A (n: 0) or B, and where these are loaded."""
+    for register in (use.a, use.b)[n]:
+        load = register.load
+        yield (*load.calls, load.site)[-1] if load is not None else register.site
+        if load is not None:
+            yield load.site
+
+
+def _depends(blank: str, one: StatementWords, edit: TextEdit, drivers: Collection[str]) -> bool:
+    """Return whether the term of an edit may depend on one of some names: also in another function than a kernel."""
+    function = find_enclosing_function(blank, one.span[0])
+    if function is None or not function.kernel:
+        return True
+    first, past, depth = one.span[0], one.span[1], 0
+    for word, span in zip(one.words, one.spans, strict=True):
+        depth += (word in "([{") - (word in ")]}")
+        if not depth and word in ("+", "-", ",", "=", "+=", "-=", ";"):
+            first, past = (span[1], past) if span[1] <= edit.span[0] else (first, min(past, span[0]))
+    words = {*_WORD.findall(blank[first:past]), *_WORD.findall(edit.text)}
+    return not drivers.isdisjoint(_close_words(blank, function, frozenset(words)))
+
+
+@lru_cache(maxsize=1024)
+def _close_words(blank: str, function: FunctionText, words: frozenset[str]) -> frozenset[str]:
+    """Return names with those that they are set from in a function."""
+    left, found = set(words), set(words)
+    while left:
+        left = {word for name in left for word in _list_setting(blank, function).get(name, ())} - found
+        found |= left
+    return frozenset(found)
+
+
+@lru_cache(maxsize=8)
+def _list_setting(blank: str, function: FunctionText) -> dict[str, set[str]]:
+    """Return the names in the values that a function gives each name."""
+    found: dict[str, set[str]] = {}
+    for one in _SET.finditer(blank, *function.body):
+        found.setdefault(one[1], set()).update(_WORD.findall(one[2]))
+    return found

@@ -1,0 +1,123 @@
+"""List the usual other words of a statement: a name like another one, the other axis, the other operator, a factor.
+
+Two names are alike if they differ in one part, such as `warp_m` and `warp_n` or BM and BK, or if they are parts of the
+same variable, such as `lane / 4` and `lane % 4`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from lanescope.workbench.repair.usual_edits import find_head_end
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.function_texts import find_enclosing_function
+from lanescope.workbench.text.statement_words import StatementWords
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*=(?!=)\s*([^;{}?=,]+)[;,]")
+_SPLIT = re.compile(r"[\s(]*([A-Za-z_][\w.]*)\s*(?:[/%&]|>>)")
+_LONGEST = 3  # letters of a name of one part that another letter makes another one: BM and BN
+_OPPOSITES = {  # words in place of each other: how seldom
+    frozenset(pair.split()): rank
+    for rank, pairs in enumerate((("m n", "x y", "row col", "row column", "rows cols", "r c", "g t"),
+                                  ("a b", "lane warp", "i j", "m k", "n k"), ("i k", "j k")))
+    for pair in pairs
+}  # fmt: skip
+_AXES = {"x": "y", "y": "x"}
+_INDICES = {"blockIdx": 0, "gridDim": 1, "threadIdx": 2, "blockDim": 2}
+_OPERATORS = {"/": ("%", 1), "%": ("/", 1), "+": ("-", 4), "<": ("<=", 3), "<=": ("<", 3)}
+_RANK_OF_FACTOR = 4
+_OPENING, _ENDS = frozenset("(*[,+=") | {"+="}, frozenset(")+-],;")
+_FACTORS = ("2", "8")  # columns of a register pair, rows of a core matrix
+
+
+def list_name_edits(blank: str, one: StatementWords) -> Iterator[tuple[int, TextEdit]]:
+    """Yield (rank, edit) for the usual other words of a statement: rank 0 is the most likely.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> blank = "__global__ void f(int M, int N) { int row = lane / 4, col = lane % 4; p = q + row * N + M; }"
+    >>> one = list_statements(blank)[-1]
+    >>> [(blank[slice(*edit.span)], edit.text) for rank, edit in list_name_edits(blank, one) if not rank]
+    [('row', 'col'), ('N', 'M'), ('M', 'N')]
+    """
+    if one.words[:2] == ("if", "constexpr"):
+        return
+    function = find_enclosing_function(blank, one.span[0])
+    around = blank[slice(*function.body)] if function is not None else ""
+    names = _find_names(around, (*function.parameters, *function.templates) if function is not None else ())
+    parts = _group_parts(around)
+    for n in range(find_head_end(one.words), len(one.words)):
+        yield from ((rank, TextEdit(one.spans[n], word)) for word, rank in _rank_words(one, n, names, parts).items())
+    yield from ((_RANK_OF_FACTOR, edit) for edit in _list_factor_edits(one, parts))
+
+
+def _rank_words(
+    one: StatementWords, n: int, names: Sequence[str], parts: Mapping[str, Sequence[str]]
+) -> Mapping[str, int]:
+    """Return the usual other words for one, each with how seldom it is meant. parts: see _group_parts."""
+    word, before = one.words[n], one.words[n - 1] if n else ""
+    if before in (".", "->"):
+        index = one.words[n - 2]
+        return {_AXES[word]: _INDICES[index]} if word in _AXES and index in _INDICES else {}
+    if word in _OPERATORS and before and before not in _OPENING:
+        return dict([_OPERATORS[word]])
+    if not word.isidentifier() or one.words[n + 1 : n + 2] in (("=",), ("(",)):
+        return {}
+    ranks = {name: rank for name in names if (rank := _rank_name(word, name)) is not None}
+    return ranks | {name: min(rank, ranks.get(name, rank)) for rank, name in enumerate(parts.get(word, ()))}
+
+
+def _list_factor_edits(one: StatementWords, parts: Mapping[str, Sequence[str]]) -> Iterator[TextEdit]:
+    """Yield edits that omit a factor, or give one to a remainder or to a name made of one."""
+    for n, word in enumerate(one.words):
+        past = one.words[n + 2] if n + 2 < len(one.words) else ";"
+        if word == "*" and 0 < n < len(one.words) - 1 and past in _ENDS and one.words[n - 1] not in _OPENING:
+            yield TextEdit(one.find_span(n, n + 2), "")
+        before, after = (one.words[m] if 0 <= m < len(one.words) else ";" for m in (n - 1, n + 1))
+        if after in _ENDS and (before == "%" or (word in parts and before in _OPENING - {"*"})):
+            at = one.spans[n][1]
+            yield from (TextEdit((at, at), f" * {factor}") for factor in _FACTORS)
+
+
+@lru_cache(maxsize=64)
+def _find_names(body: str, parameters: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that a function uses."""
+    return tuple(dict.fromkeys((*parameters, *_WORD.findall(body))))
+
+
+@lru_cache(maxsize=64)
+def _group_parts(body: str) -> dict[str, list[str]]:
+    """Return, for each name that a function sets to a part of a variable, the others that are parts of it."""
+    roots: dict[str, list[str]] = defaultdict(list)
+    split = ((one[1], _SPLIT.match(one[2])) for one in _SET.finditer(body))
+    values = {name: value[1] for name, value in split if value is not None}
+    for name, root in values.items():
+        roots[root].append(name)
+    return {name: [other for other in roots[root] if other != name] for name, root in values.items()}
+
+
+def _rank_name(name: str, other: str) -> int | None:
+    """Return how seldom a name is written for another one that differs in one part; None if they are not alike.
+
+    >>> [_rank_name("warp_m", other) for other in ("warp_n", "warp_k", "lane_m", "warp_row", "block_m")]
+    [0, 1, 1, None, None]
+    >>> _rank_name("BM", "BN"), _rank_name("row", "col"), _rank_name("lda", "ldb")
+    (0, 0, 1)
+    """
+    if name == other or _PARTS.sub("#", name) != _PARTS.sub("#", other):
+        return None
+    pairs = list(zip(_PARTS.findall(name), _PARTS.findall(other), strict=True))
+    if (
+        len(pairs) == 1
+        and len(name) == len(other) <= _LONGEST
+        and frozenset(map(str.lower, pairs[0])) not in _OPPOSITES
+    ):
+        pairs = list(zip(name, other, strict=True))
+    left = [pair for pair in pairs if pair[0] != pair[1]]
+    if len(left) != 1 or left[0][0].isupper() != left[0][1].isupper():
+        return None
+    return _OPPOSITES.get(frozenset(map(str.lower, left[0])))

@@ -1,0 +1,45 @@
+"""A mistake after which D is certainly no product moves to the only place where an edit makes D A·B."""
+
+from __future__ import annotations
+
+from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.test_known_products import KERNEL, LAUNCH
+from tests.transfer_kernels import plant
+
+TEXT = KERNEL + LAUNCH
+# the edit of a right kernel, what the report says to write, and in place of what
+PLANTED: dict[str, tuple[str, str, str, str]] = {
+    "rows of warps half as far apart": ("threadIdx.x / 32 * 16", "threadIdx.x / 32 * 8", "8", "16"),
+    "rows of A by the column": ("blockIdx.z * M * K + row", "blockIdx.z * M * K + col", "col", "row"),
+    "columns of B by the other part of the lane": ("(col + g) * K", "(col + t) * K", "t", "g"),
+    "a slice of A by the wrong bit": ("i / 2 * 16", "i % 2 * 16", "%", "/"),
+    "columns of D without their factor": ("col + t * 2", "col + t", "", " * 2"),
+}
+# kernels whose D is another function of A and B, or in another order, on purpose
+OTHERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "rows of D in another order": (("c[r * N + n]", "c[(M - 1 - r) * N + n]"),),
+    "rows of A in another order": (("+ row * K + t * 4", "+ (M - 1 - row) * K + t * 4"),),
+    "tiles of D transposed": (("c[r * N + n]", "c[(blockIdx.x * gridDim.y + blockIdx.y) * 256 + r % 32 * 8 + n % 8]"),),
+    "columns that are left out": (("    c[r * N", "    if (n % 8 != 7) c[r * N"),),
+    "two rows of D of each of A": (("= A + blockIdx.z * M * K + row * K", "= A + blockIdx.z * M * K + row / 2 * K"),),
+    "half of K": (("k < K / 32", "k < K / 64"),),
+    "the same matrix twice": (("= B + blockIdx.z * N * K", "= A + blockIdx.z * N * K"),),
+    "every other slice": (("++k) {\n    uint32_t x", "k += 2) {\n    uint32_t x"),),
+}
+
+
+@for_each("name", PLANTED)
+def test_finds_the_place(name: str) -> None:
+    right, wrong, words, written = PLANTED[name]
+    text = plant((right, wrong), text=TEXT)
+    (found,) = check_text(text, search=True).findings
+    (edit,) = found.edits
+    at = text.index(wrong)
+    assert text[slice(*edit.span)] == words and edit.text == written and at <= edit.span[0] <= at + len(wrong)
+
+
+@for_each("name", OTHERS)
+def test_leaves_other_products(name: str) -> None:
+    found = check_text(plant(*OTHERS[name], text=TEXT), search=True).findings
+    assert not any(finding.code == "product_broken" for finding in found)
