@@ -288,3 +288,11 @@ def test_a_pointer_that_is_not_known_is_another_one_in_another_turn() -> None:
         run.turns = turns
         arrays.append(run.evaluate(pointer, run.globals).array)
     assert arrays[1] == arrays[2] and len(set(arrays)) == 3
+
+
+def test_a_slice_of_a_swizzled_layout_keeps_its_offset() -> None:
+    run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;", 32, (32, 1, 1), Scope())
+    layout = "composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64,_2>,Stride<_64,_1,_512>>{})(_, _, 1)"
+    assert str(run.evaluate(parse_expression(layout), run.globals)) == "Sw<3,3,3> o 512 o (8,64):(64,1)"
+    index = run.evaluate(parse_expression("make_layout(make_shape(8, K), make_stride(K, _1{}))(1, 2)"), run.globals)
+    assert index is None or index.known is None

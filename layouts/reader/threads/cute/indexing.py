@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
@@ -12,13 +11,12 @@ from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import simplify
+from lanescope.reader.threads.cute.layout_calls import make_tiler
 from lanescope.reader.threads.cute.tensors import (
-    UNDERSCORE,
     CuteTensor,
     get_element,
     slice_tensor,
 )
-from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.language.program import Scope
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ def index_value(run: KernelRunner, value: Any, node: tree.Call | tree.Index, sco
         if isinstance(value, CuteTensor):
             return _index_tensor(run, value, at, node)
         if at and isinstance(value, CuteLayout):
-            return _index_layout(value, at)
+            return _index_layout(run, value, at)
     except LayoutError:
         return None
     return value if not at else None
@@ -57,15 +55,11 @@ def _index_tensor(run: KernelRunner, value: CuteTensor, at: list[Any], node: tre
     return get_element(run, sliced)
 
 
-def _index_layout(layout: CuteLayout, at: Sequence[Any]) -> Any:
-    """Return layout(i, j), or layout(_, j) without the offset that j adds."""
+def _index_layout(run: KernelRunner, layout: CuteLayout, at: Sequence[Any]) -> Any:
+    """Return layout(i, j), or the modes of layout(_, j); a layout with a swizzle keeps the offset that j adds."""
     if all(isinstance(item, int) for item in at):
-        return make_number(layout(*at), LONG)
-    known = all(isinstance(item, int) or item is UNDERSCORE for item in at)
-    if not known or len(at) != layout.rank:
-        return None
-    kept = [mode for mode, item in zip(layout.modes, at, strict=True) if item is UNDERSCORE]
-    return replace(algebra.concatenate(*kept), swizzle=layout.swizzle, unit_bits=layout.unit_bits)
+        return run.strides.decode(layout(*at))
+    return algebra.slice_and_offset(layout, make_tiler(tuple(at)))[0]
 
 
 def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call | tree.Index) -> None:
