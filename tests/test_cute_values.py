@@ -7,6 +7,7 @@ import pytest
 from lanescope.cute.calls import evaluate_statements
 from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import parse_tiler
 from lanescope.cute.tuples import Symbol
 from lanescope.errors import LayoutError
 from lanescope.reader import recognise_text
@@ -126,3 +127,8 @@ def test_cp_async_that_bypasses_l1_has_16_bytes_only() -> None:
     copy = make_element_copy(CopyOperation(name), 16)
     assert copy is not None
     assert copy.atom.bits == 128
+
+
+def test_a_pointer_is_no_tiler() -> None:
+    with pytest.raises(LayoutError, match="is not a tiler"):
+        parse_tiler("smem_ptr_flag_bits<16>{}")

@@ -19,7 +19,7 @@ from lanescope.cute import algebra
 from lanescope.cute.grammar import SWIZZLE, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
 from lanescope.cute.making import PointerUnit, UnmadeValueError, make_swizzle
-from lanescope.cute.tuples import Nested, is_coordinate
+from lanescope.cute.tuples import Nested, is_coordinate, list_leaves
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.shared.swizzle import Swizzle
@@ -71,17 +71,11 @@ def parse_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
     """
     reader = CuteReader(text, field)
     tiler = reader.parse_text()
-    if isinstance(tiler, Swizzle | str) or 0 in _list_sizes(tiler):
+    if isinstance(tiler, Swizzle | PointerUnit | str) or 0 in list_leaves(algebra.get_tiler_size(tiler)):
         raise reader.make_error(
             "is not a tiler", "Try Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8))."
         )
     return tiler
-
-
-def _list_sizes(tiler: algebra.Tiler) -> list[int]:
-    if isinstance(tiler, tuple):
-        return [n for item in tiler for n in _list_sizes(item)]
-    return [] if tiler is None else [tiler] if isinstance(tiler, int) else [tiler.size]
 
 
 def parse_coordinate(text: str, field: str = "coord") -> Nested:

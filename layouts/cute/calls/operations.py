@@ -324,13 +324,7 @@ def check_arguments(op: str, arguments: Sequence[Value]) -> list[Value]:
 
 def _check_size(value: Value) -> None:
     """Raise LayoutError for a value with a layout that is too large to evaluate."""
-    for layout in _collect_layouts(value):
-        if layout.size > MOST_SIZE:
+    for layout in tuples.list_leaves(value):
+        if isinstance(layout, CuteLayout) and layout.size > MOST_SIZE:
             why = f"{shorten_value(str(layout), 60)} has {layout.size} elements."
             raise LayoutError("too_large", why, f"At most {MOST_SIZE}.", "expression")
-
-
-def _collect_layouts(value: Value) -> list[CuteLayout]:
-    if isinstance(value, tuple):
-        return [layout for item in value for layout in _collect_layouts(item)]
-    return [value] if isinstance(value, CuteLayout) else []

@@ -146,7 +146,7 @@ class _StatementReader(CuteReader):
 
 def _make_slice_step(text: str, layout: CuteLayout, coord: Value) -> AlgebraStep:
     algebra.require_inside(coord, layout.shape)
-    if not _has_underscore(coord):
+    if None not in tuples.list_leaves(coord):
         index = layout(*coord) if isinstance(coord, tuple) else layout(coord)
         steps = " + ".join(
             f"{c}·{d}"
@@ -167,10 +167,6 @@ def _list_digits(coord: Value, shape: Any) -> list[int]:
     if isinstance(coord, int):
         return tuples.list_leaves(tuples.index_to_coordinate(coord, shape)) if not isinstance(shape, int) else [coord]
     return [digit for part, mode in zip(coord, shape, strict=True) for digit in _list_digits(part, mode)]
-
-
-def _has_underscore(coord: Value) -> bool:
-    return any(map(_has_underscore, coord)) if isinstance(coord, tuple) else coord is None
 
 
 def evaluate_statements(text: str) -> list[AlgebraStep]:

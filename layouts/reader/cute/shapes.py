@@ -76,9 +76,9 @@ def _call_function(home: TermText, term: SyntaxTerm, bits: int | None, depth: in
 
 def is_open(value: Value) -> bool:
     """Return whether a value contains a symbol."""
-    if isinstance(value, tuple):
-        return any(map(is_open, value))
-    return not value.known if isinstance(value, CuteLayout) else isinstance(value, Symbol)
+    return any(
+        isinstance(leaf, Symbol) or (isinstance(leaf, CuteLayout) and not leaf.known) for leaf in list_leaves(value)
+    )
 
 
 def find_atom(home: TermText, value: SyntaxTerm) -> tuple[SmemAtomName, Any] | None:

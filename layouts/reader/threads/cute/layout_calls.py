@@ -10,7 +10,7 @@ from lanescope.cute import algebra
 from lanescope.cute.calls.functions import call_function
 from lanescope.cute.calls.modes import MODE_FUNCTIONS
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import find_size, map_leaves
+from lanescope.cute.tuples import find_size, list_leaves, map_leaves
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
@@ -83,7 +83,7 @@ def make_layout(call: CuteCall) -> Any:
 
 
 def is_known(value: Any) -> bool:
-    return all(map(is_known, value)) if isinstance(value, tuple) else isinstance(value, int)
+    return all(isinstance(leaf, int) for leaf in list_leaves(value))
 
 
 def _call_function(call: CuteCall) -> Any:

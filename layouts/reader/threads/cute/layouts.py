@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute import algebra
 from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import is_congruent, make_compact_strides, make_row_major_strides, map_leaves
+from lanescope.cute.tuples import is_congruent, list_leaves, make_compact_strides, make_row_major_strides, map_leaves
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.cute.open_strides import OPEN_EXTENT
 from lanescope.reader.threads.language.numbers import LONG, Number, ThreadNumber, make_number, multiply_numbers
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def is_complete(value: Any) -> bool:
     """Return whether a shape or stride has only numbers."""
-    return all(map(is_complete, value)) if isinstance(value, tuple) else isinstance(value, int | ThreadNumber)
+    return all(isinstance(leaf, int | ThreadNumber) for leaf in list_leaves(value))
 
 
 def make_strided(run: KernelRunner, shape: Any, stride: Any) -> CuteLayout | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import size
+from lanescope.cute.tuples import list_leaves, size
 from lanescope.reader.threads.cute.open_strides import multiply_by_array
 from lanescope.reader.threads.language.numbers import (
     LONG,
@@ -110,7 +110,7 @@ def _make_plain(number: Number) -> Number:
 
 
 def has_underscore(at: Any) -> bool:
-    return at is UNDERSCORE or (isinstance(at, tuple) and any(map(has_underscore, at)))
+    return UNDERSCORE in list_leaves(at)
 
 
 def slice_tensor(run: KernelRunner, tensor: CuteTensor, coordinate: Sequence[Any]) -> CuteTensor | None:
