@@ -32,18 +32,18 @@ from lanescope.workbench.products.attention_forms import (
     find_form,
     find_roles,
     find_scaled_form,
+    is_length,
 )
 from lanescope.workbench.products.known_fragments import find_lost
 from lanescope.workbench.products.known_matrices import ParameterSizes
 from lanescope.workbench.products.known_runs import KnownRun
 from lanescope.workbench.products.known_sums import OpenPart
 from lanescope.workbench.products.product_origins import Block
+from lanescope.workbench.products.size_names import list_pointers
 from lanescope.workbench.results import CheckFinding, make_finding
 
 _MEMBER = re.compile(r"(?:\.|->)\s*(\w+)")
-_LEAST = 1 / 16  # of the elements of O that show what a kernel is meant to compute
 _FEW = 16, 32, 64, 128  # keys, as many as tiles have
-_OTHER = "its elements are not softmax(Q·Kᵀ)·V"
 USUAL = AttentionSizes()
 RESULT = "O", "softmax(Q·Kᵀ)·V"
 _GRID = 4, 4, 4  # if that of the launch is not known
@@ -60,24 +60,31 @@ class AttentionJudge:
     @property
     def is_attention(self) -> bool:
         """Return whether the kernel has parameters, or members of these, that are called Q, K and V."""
-        return bool(find_roles(self.run.function.parameters) or find_roles({*_MEMBER.findall(self.run.body)}))
+        pointers = list_pointers(self.run.text, self.run.function)
+        return bool(find_roles(pointers) or find_roles({*_MEMBER.findall(self.run.body)}))
 
     def judge(self) -> Verdict:
         """Return (why O is not known to be softmax(Q·Kᵀ)·V, None if it is; what is certainly wrong)."""
+        names = {*self.run.function.parameters, *_MEMBER.findall(self.run.body)}
+        if not any(map(is_length, names)):
+            return OpenPart("none of its parameters is called a number of queries or keys"), None
         outputs: list[StoredOutput] = []
         for found in self._run_blocks():
             if isinstance(found, tuple):
                 return found
             outputs.append(found)
             if not found.right.all():
-                return OpenPart(_OTHER), self._find_mistake(found)
+                lengths = "{} queries and {} keys".format(*found.lengths)
+                return OpenPart(f"with {lengths}, its elements have other values"), self._find_mistake(found)
+        if not outputs:
+            return OpenPart("it is not run"), None
         if any(one.is_unordered for one in outputs):
             return OpenPart("the order of its stores and barriers is not followed"), None
         return next(filter(None, map(find_gap, outputs)), None), None
 
     def _find_mistake(self, wrong: StoredOutput) -> CheckFinding | None:
         """Return what is certainly wrong with elements of O."""
-        if wrong.right.mean() < _LEAST:
+        if not wrong.shows_form:
             form = self._find_form_of_few(wrong)
             if form is None:
                 return find_other_keys(wrong) or self._find_mixed_rows(wrong)
@@ -87,7 +94,8 @@ class AttentionJudge:
     def _find_mixed_rows(self, wrong: StoredOutput) -> CheckFinding | None:
         """Return what is wrong with the factors of rows of O, if the kernel stores nothing else that may have them."""
         dim = find_dim(wrong)
-        if not dim or {one.array for one in wrong.tape.stores} != {one.array for one in wrong.stores}:
+        alone = {one.array for one in wrong.tape.stores} == {one.array for one in wrong.stores}
+        if not dim or not alone or not wrong.is_divided:
             return None
         form = find_scaled_form(wrong.names, wrong.lengths, (wrong.index, wrong.values), dim)
         return find_mixed_rows(wrong, form) if form is not None else None
@@ -146,6 +154,8 @@ class AttentionJudge:
             return OpenPart("its shared memory is read too early, or overwritten"), mistakes[0]
         if lost := find_lost(run):
             return lost, None
+        if runner.undecided:
+            return OpenPart("whether a condition of it is met is not known"), None
         assert runner.tape is not None
         names = find_roles(runner.tape.units)
         stores = [one for one in runner.tape.stores if one.array == names.get("o", one.array)]

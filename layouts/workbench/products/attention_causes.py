@@ -6,6 +6,7 @@ V of this key. What is left is how much of each key O has: a sum that is not of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,12 +29,14 @@ from lanescope.workbench.results import CheckFinding, Span
 
 CODE = "attention_mismatch"
 TITLES = {CODE: "Elements of O are not those of softmax(Q·Kᵀ)·V"}
+_SHOWN = 1 / 8  # of the rows or columns of O
 _LEAST = 1 / 4  # of the products of P and V that are of other keys: so many are of the same ones
 _LITTLE, _UNLIKE = 1e-12, 1e-3  # a share of a key that is 0, and a relative difference of two that are not alike
 _UNSCALED = (
     "Here, P·V of some keys is added to that of others with another factor: O and the sum of P have to be multiplied by"
     " exp(old maximum - new maximum) of their row, and each key counts once."
 )
+_EXTREME = re.compile(r"_*[fh]?(?:max|min)")
 _NONE, _MANY = -1, -2  # of no row, of several
 
 
@@ -58,6 +61,21 @@ class StoredOutput:
     def tape(self) -> NumberTape:
         assert self.run.tape is not None
         return self.run.tape
+
+    @property
+    def shows_form(self) -> bool:
+        """Return whether many elements, rows or columns are right, which shows what the kernel is meant to compute."""
+        dim = self.form.dim if self.form is not None else 1
+        lines = (self.index // dim, self.index % dim)
+        shares = (1 - len(np.unique(of[~self.right])) / len(np.unique(of)) for of in lines)
+        return self.form is not None and (max(shares) >= _SHOWN or bool(self.right.mean() >= 2 * _SHOWN))
+
+    @property
+    def is_divided(self) -> bool:
+        """Return whether the last that is done with the elements is a division, or a multiplication."""
+        steps = {step.record: step for step in self.tape.steps}
+        last = [steps.get(int(one.data.record[one.mask][0, 0])) for one in self.stores]
+        return all(step is not None and step.name in ("/", "*", "div", "mul") for step in last)
 
     @property
     def is_unordered(self) -> bool:
@@ -157,6 +175,8 @@ class _CauseFinder:
             parts = view.arrange(self.run, step) if step.instruction is not None else None
             if step.instruction is None or parts is None:
                 result, found = _join([view.read(self.run, value)[step.mask] for value in step.operands], pairs)
+                if pairs and _EXTREME.match(step.name):  # the maximum of a row is of all keys, whichever has it
+                    result = np.where(result >= 0, _MANY, result)
                 whole = np.full((self.run.threads, result.shape[1]), _NONE)
                 whole[step.mask] = result
             else:
@@ -181,7 +201,9 @@ class _CauseFinder:
     def _note_pairs(self, step: TapeStep, parts: Sequence[Ints]) -> None:
         """Note that a product multiplies P of a key with V of another one."""
         a, b = parts[0][:, :, :, None], parts[1][:, None]
-        both = (a >= 0) & (b >= 0)
+        numbers = self.output.tape.view.arrange(self.run, step)
+        taken = numbers is not None and np.abs(numbers[0])[:, :, :, None] > _LITTLE  # not behind a mask
+        both = (a >= 0) & (b >= 0) & taken
         differ = both & (a != b)
         loads = {int(n) for one in step.operands[1] for n in np.unique(one.record)}
         if differ.any():
@@ -254,7 +276,7 @@ class _CauseFinder:
             lost = self._find_loss(views[at], (row, column))
             if lost is not None:
                 yield lost, f"O loses P·V of key {chosen[at]} here: it is multiplied by 0."
-            elif abs(found.max() - 1) <= _UNLIKE:  # else softmax of a part of the keys
+            else:
                 yield self._find_product().site, f"O lacks P·V of some keys, such as key {chosen[at]}."
         elif found.size:
             yield self._find_sum(last), "O is not divided by the sum of P over all keys of its row."
@@ -271,7 +293,10 @@ class _CauseFinder:
         return None
 
     def _takes_softmax(self, row: int, weights: Mapping[int, float]) -> bool:
-        """Return whether P of a row is that of Q·Kᵀ alone, with some factor in each product. weights: by row of K."""
+        """Return whether P of a row is that of Q·Kᵀ alone, of all keys, with some factor in each product. weights: by
+        row of K.
+        """
+        met: set[int] = set()
         for step in self.output.tape.steps:
             parts = self.keys.arrange(self.run, step) if step.instruction is not None else None
             rows = self.rows.arrange(self.run, step) if parts is not None else None
@@ -283,7 +308,8 @@ class _CauseFinder:
             ratios = values / np.where(shares > 0, shares, np.nan)
             if mine.any() and not np.ptp(ratios) <= _UNLIKE * np.abs(ratios).max():
                 return False
-        return True
+            met |= set(parts[0][mine].tolist())
+        return met >= {key for key, weight in weights.items() if weight > 0}
 
     def _replay(self, key: int, column: int) -> TapeView:
         """Compute all numbers again with a V that is 1 for one key and column, and 0 elsewhere."""

@@ -17,7 +17,7 @@ from lanescope.workbench.products.known_matrices import KnownMatrices
 HEADS = 2  # also batches
 DIMS = 64, 128, 32, 96, 256, 80, 16, 192, 160, 48, 40, 112, 224, 512, 320, 384, 448, 1024  # of a head
 _SAMPLE, _FIRST, _FIT = 24, 6, 3  # elements that are compared to find a form, those before the others, and the least
-_NEAR = 2e-4
+_NEAR = 3e-6
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ROLES = {
     "q": {"q", "query", "queries"},
@@ -53,6 +53,12 @@ def find_roles(names: Collection[str]) -> dict[str, str]:
     return {role: of[0] for role, of in found.items() if len(of) == 1} if known else {}
 
 
+def is_length(name: str) -> bool:
+    """Return whether a name is that of a number of queries or keys."""
+    words = split_words(name.rpartition(".")[2])
+    return bool(words & _LENGTH) and not words & (_DIM | {"stride"})
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionSizes(KnownMatrices):
     """Sizes of a run of attention: queries, keys, and elements of a head by the names that they usually have."""
@@ -79,10 +85,9 @@ class AttentionSizes(KnownMatrices):
 
     def list_lengths(self, sizes: Mapping[str, int]) -> tuple[int, int]:
         """Return the number of queries and of keys of a launch."""
-        named = {name: split_words(name.rpartition(".")[2]) for name in sizes}
-        lengths = [name for name, words in named.items() if words & _LENGTH and not words & (_DIM | {"stride"})]
-        keys = [sizes[name] for name in lengths if named[name] & _OF_KEYS]
-        queries = [sizes[name] for name in lengths if not named[name] & _OF_KEYS]
+        lengths = list(filter(is_length, sizes))
+        keys = [sizes[name] for name in lengths if split_words(name.rpartition(".")[2]) & _OF_KEYS]
+        queries = [sizes[name] for name in lengths if not split_words(name.rpartition(".")[2]) & _OF_KEYS]
         return (queries or keys or [self.queries])[0], (keys or queries or [self.keys])[0]
 
 

@@ -106,13 +106,15 @@ def explain_sizes(open_part: OpenPart | None, sizes: Collection[str]) -> OpenPar
 
 def find_letters(text: str, function: FunctionText, recorded: Iterable[KernelLaunchRecord]) -> set[str]:
     """Return which of m, n and k integers among a kernel's parameters, or members of these, are called."""
-    pointers = {
-        words[-1]
-        for part in _list_parameters(text, function)
-        if "*" in part and (words := _WORD.findall(part.partition("=")[0]))
-    }  # such as K of attention
+    pointers = list_pointers(text, function)  # such as K of attention
     members = {name for one in recorded if one.name == function.name for _, name, _ in one.members}
     return {shorten_name(name) for name in members.union(function.parameters) - pointers} & set(_LETTERS)
+
+
+def list_pointers(text: str, function: FunctionText) -> set[str]:
+    """Return the pointers among a kernel's parameters."""
+    parts = (part.partition("=")[0] for part in _list_parameters(text, function) if "*" in part)
+    return {words[-1] for part in parts if (words := _WORD.findall(part))}
 
 
 def _list_parameters(text: str, function: FunctionText) -> list[str]:

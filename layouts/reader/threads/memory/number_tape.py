@@ -265,9 +265,12 @@ class NumberTape:
         self.stores.append(NumberStore(str(place.array), index, value, run.mask.copy(), site))
 
     def compare(self, run: KernelRunner, op: str, left: Any, right: Any) -> Any:
-        """Return the threads in which a comparison of numbers is true; None if it is not one."""
-        floats = any(isinstance(value, DataBytes) for value in (left, right))
-        return self.apply(run, op, (left, right)) if floats else None
+        """Return the threads in which a comparison of numbers is true; None if it is not known, such as of elements of
+        global memory, which are other numbers in another run.
+        """
+        data = [value for value in (left, right) if isinstance(value, DataBytes)]
+        computed = (int(one.record[run.mask.argmax(), 0]) in self.widths for one in data)
+        return self.apply(run, op, (left, right)) if data and all(computed) else None
 
 
 @lru_cache(maxsize=64)
