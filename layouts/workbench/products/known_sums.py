@@ -113,7 +113,9 @@ class WrongPart:
     def list_offsets(self, fragments: Sequence[KnownFragment], n: int) -> list[Ints] | None:
         """Return how far from its row (n: 0) or column in D each element is made; None if that is not known."""
         found = []
-        for one in fragments if self.order is not None else ():
+        if self.order is None:
+            return None
+        for one in fragments:
             sides = [_read_side(self.order, one, of) for of in (0, 1)]
             if {len(side) for side in sides} != {len(one.products)}:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -85,7 +85,7 @@ class ProductSearch:
         function = find_enclosing_function(blank, one.span[0])
         return function is not None and blank[slice(*function.body)] in self.reached
 
-    def _find_drivers(self, blank: str) -> Collection[str] | None:
+    def _find_drivers(self, blank: str) -> Set[str] | None:
         """Return the names of one of which a statement that is wrong depends; None if it may depend on any.
 
         Elements that are off by as much in a whole block depend on its number, those in a whole fragment on the loops
@@ -164,7 +164,7 @@ def _list_operand_places(use: MmaUse, n: int) -> Iterator[Span]:
             yield load.site
 
 
-def _depends(blank: str, one: StatementWords, edit: TextEdit, drivers: Collection[str]) -> bool:
+def _depends(blank: str, one: StatementWords, edit: TextEdit, drivers: Set[str]) -> bool:
     """Return whether the term of an edit may depend on one of some names: also in another function than a kernel."""
     function = find_enclosing_function(blank, one.span[0])
     if function is None or not function.kernel:
