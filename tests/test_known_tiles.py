@@ -85,7 +85,7 @@ def test_columns_are_not_kept_below_k() -> None:
 
 @for_each("text", [TILED, GROUPS], ids=["by ldmatrix", "by wgmma"])
 def test_tiles_of_threads_give_the_product(text: str) -> None:
-    assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm"})
+    assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm": False})
 
 
 def test_each_warpgroup_stores_its_own_rows() -> None:
@@ -100,7 +100,7 @@ def test_each_warpgroup_stores_its_own_rows() -> None:
         ("C + (blockIdx.x * 64", "C + (blockIdx.x * 128"),
         text=GROUPS,
     )
-    assert judge_known_products(pair, {}, (), {"gemm"}) == ([], [], {"gemm"})
+    assert judge_known_products(pair, {}, (), {"gemm"}) == ([], [], {"gemm": False})
 
 
 HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}); }}\n"
