@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
-from tests.test_known_products import KERNEL, LAUNCH
+from tests.test_known_products import KERNEL, LAUNCH, MMA
 from tests.transfer_kernels import plant
 
 TEXT = KERNEL + LAUNCH
@@ -43,3 +43,13 @@ def test_finds_the_place(name: str) -> None:
 def test_leaves_other_products(name: str) -> None:
     found = check_text(plant(*OTHERS[name], text=TEXT), search=True).findings
     assert not any(finding.code == "product_broken" for finding in found)
+
+
+def test_judges_each_choice_of_devices() -> None:
+    """What is wrong is reported though another choice of #if cannot be followed, not if D is right in that choice."""
+    plain = MMA[MMA.index("asm") : MMA.index(";\n}")]
+    for other, wrong, codes in ((f"{plain}; change(d)", "row", ["factor_misplaced"]), (plain, "r", [])):
+        chosen = f"#if __CUDA_ARCH_SPECIFIC__ == 1200\n{other};\n#else\n{plain};\n#endif"
+        report = check_text(plant((f"{plain};", chosen), ("sa[r]", f"sa[{wrong}]"), text=TEXT))
+        assert [finding.code for finding in report.findings] == codes
+        assert codes or not any(point.of_result for point in report.open)

@@ -182,12 +182,23 @@ class _KnownJudge(KnownRun):
     def judge_named(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Judge D, also with M, N and K by other names if the kernel lacks one of them: only a proof counts there."""
         open_part, mistake = self.judge()
+        if open_part is not None and open_part.choices:
+            return self._judge_choices(open_part)
         if mistake is None and open_part is not None and not open_part.whole and len(self.sizes) < 3:
             for one in chain(list_named_sizes(self.text, self.function, self.recorded, USUAL), self._list_own_sizes()):
                 found = replace(self, text=one.text, recorded=one.recorded, known=one.known, exact=one.alone)
                 if found.judge(explain=False) == (None, None):
                     return None, None
         return open_part, mistake
+
+    def _judge_choices(self, open_part: OpenPart) -> tuple[OpenPart | None, CheckFinding | None]:
+        """Judge D for each choice of #if; what is wrong with one is wrong if the others cannot be followed."""
+        judged = [replace(self, choice=n).judge() for n in range(open_part.choices)]
+        if all(one == (None, None) for one in judged):
+            return None, None
+        mistakes = {(found.code, found.span): found for _, found in judged if found is not None}
+        followed = any(found is None and (of is None or of.is_followed) for of, found in judged)
+        return open_part, next(iter(mistakes.values())) if len(mistakes) == 1 and not followed else None
 
     def _list_own_sizes(self) -> Iterator[NamedSizes]:
         """Yield what M, N and K are if one block of a kernel without integers computes all of D."""

@@ -28,6 +28,7 @@ _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges ha
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
 WIDE = 2, 2  # the same of larger tiles
+SEVERAL = "its text has several choices of #if"
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -35,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*")
 class KnownRun:
     """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
     a longer K; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone: the
-    block that is run, the first or the last one; "" for several.
+    block that is run, the first or the last one; "" for several; choice: the number of a choice of #if, or -1.
     """
 
     text: str
@@ -48,6 +49,7 @@ class KnownRun:
     exact: bool = False
     parts: int = 1
     alone: str = ""
+    choice: int = -1
 
     def fit_launch(self) -> Self:
         """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
@@ -136,9 +138,9 @@ class KnownRun:
             setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid})
             size = self.known.k, 1
             branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
-            if len(branches) != 1:
-                return ProductVerdict(OpenPart("its text has several choices of #if"))
-            for n, run in enumerate(branches[0]):
+            if not branches or (len(branches) > 1 and self.choice < 0):
+                return ProductVerdict(OpenPart(SEVERAL, choices=len(branches)))
+            for n, run in enumerate(branches[self.choice]):
                 unsized = run.runner.unsized
                 if unsized:
                     reason = f"what its {', '.join(sorted(unsized))} may be is not known"
