@@ -281,11 +281,11 @@ def _run_threads(
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     if findings:
-        find_repair = None if brief else _find_search(source, fragments, certain=bool(fragments.findings))
+        find_repair = None if brief else _find_search(source, fragments, findings)
         return replace(fragments, whole=False, find_repair=find_repair), [*findings, *notes], [*open_, *lost]
     products = _check_products(source, fragments)
     if products.open and not products.mistakes and not brief:
-        fragments = replace(fragments, find_repair=_find_search(source, fragments, certain=False))
+        fragments = replace(fragments, find_repair=_find_search(source, fragments))
     if fragments.unordered is not None:
         kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
         fragments = replace(fragments, kernels=kernels)
@@ -350,8 +350,11 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> Produc
     return judge_known_products(source.text, given, launches, proved, doubted, others)
 
 
-def _find_search(source: _EvaluatedText, fragments: FragmentReport, certain: bool) -> FindRepair | None:
-    """Return what finds the edit that makes D A·B. certain: whether fragments are wrong."""
+def _find_search(
+    source: _EvaluatedText, fragments: FragmentReport, findings: Sequence[CheckFinding] = ()
+) -> FindRepair | None:
+    """Return what finds the edit that makes D A·B. findings: mistakes of the text."""
+    certain = bool(fragments.findings) or any(one.code == "stores_overlap" for one in findings)
     names = {kernel.name for kernel in fragments.kernels if kernel.name}
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
     search = find_product_search(source.text, given, launches, names, certain)

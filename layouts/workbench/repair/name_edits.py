@@ -29,7 +29,7 @@ _OPPOSITES = {  # words in place of each other: how seldom
 }  # fmt: skip
 _AXES = {"x": "y", "y": "x"}
 _INDICES = {"blockIdx": 0, "gridDim": 1, "threadIdx": 2, "blockDim": 2}
-_OPERATORS = {"/": ("%", 1), "%": ("/", 1), "+": ("-", 4), "<": ("<=", 3), "<=": ("<", 3)}
+_OPERATORS = {"/": ("%", 0), "%": ("/", 0), "+": ("-", 4), "<": ("<=", 3), "<=": ("<", 3)}
 _RANK_OF_FACTOR = 4
 _OPENING, _ENDS = frozenset("(*[,+=") | {"+="}, frozenset(")+-],;")
 _FACTORS = ("2", "8")  # columns of a register pair, rows of a core matrix
