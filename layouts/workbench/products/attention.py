@@ -84,6 +84,8 @@ class AttentionJudge:
 
     def _find_mistake(self, wrong: StoredOutput) -> CheckFinding | None:
         """Return what is certainly wrong with elements of O."""
+        if not wrong.certain:
+            return None
         if not wrong.shows_form:
             form = self._find_form_of_few(wrong)
             if form is None:
@@ -128,19 +130,21 @@ class AttentionJudge:
         axes = [int(f"blockIdx.{axis}" in self.run.body) for axis in "xyz"]
         x, y, z = [size - 1 for size in grid] if grid is not None else axes
         for block in dict.fromkeys([(0, 0, 0), (x, y, z)]):
-            for run in self._run_block(block, sizes, grid or _GRID):
+            branches = self._run_block(block, sizes, grid or _GRID)
+            for run in (run for runs in branches for run in runs):
                 given = {one: sizes[one] for one in self.run.function.parameters if one in sizes}
                 found = self._read_output(run, self.sizes.list_lengths({**given, **sizes}), form)
-                yield found
+                if isinstance(found, tuple) and len(branches) > 1:
+                    found = found[0], None
+                yield found if isinstance(found, tuple) else replace(found, certain=len(branches) == 1)
                 form = found.form if isinstance(found, StoredOutput) else form
 
-    def _run_block(self, block: Block, sizes: ParameterSizes, grid: Block) -> Iterator[KernelRun]:
-        """Yield the runs of a block of a grid, one for each choice of open #if conditions."""
+    def _run_block(self, block: Block, sizes: ParameterSizes, grid: Block) -> list[list[KernelRun]]:
+        """Return the runs of a block of a grid, a list for each choice of open #if conditions."""
         name, run = self.run.function.name, self.run
         setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid}, computes=True)
         size = self.sizes.keys, 1
-        for runs in run_kernels(run.text, run.macros, run.recorded, ORDER, size, tiles=setup, only=name):
-            yield from runs
+        return list(run_kernels(run.text, run.macros, run.recorded, ORDER, size, tiles=setup, only=name))
 
     def _read_output(
         self, run: KernelRun, lengths: tuple[int, int], form: AttentionForm | None

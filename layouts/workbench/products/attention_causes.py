@@ -44,7 +44,8 @@ _NONE, _MANY = -1, -2  # of no row, of several
 class StoredOutput:
     """The elements of O that a block stores: the number of each, its value, the number of its store, and its thread.
 
-    lengths: of queries and keys; form: what the elements have to be; right: whether they are.
+    lengths: of queries and keys; form: what the elements have to be; right: whether they are;
+    certain: whether no condition of #if is open.
     """
 
     run: KernelRunner
@@ -56,6 +57,7 @@ class StoredOutput:
     right: Mask
     lengths: tuple[int, int]
     form: AttentionForm | None = None
+    certain: bool = True
 
     @property
     def tape(self) -> NumberTape:
