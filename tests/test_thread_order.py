@@ -118,6 +118,12 @@ def test_a_condition_that_is_not_known_hides_nothing_that_is_certain() -> None:
     assert list_found(maybe) == []  # it may be executed
 
 
+def test_a_shuffle_is_no_barrier() -> None:
+    exchanged = "    acc[0][0] += __shfl_xor_sync(~0u, acc[0][0], 1);\n    wait<STAGES - 2>();\n"
+    text = plant(("    wait<STAGES - 2>();\n    __syncthreads();\n", exchanged), text=STAGED)
+    assert [one.code for one in check_thread_order(text, {}).mistakes] == ["barrier_missing"]
+
+
 @pytest.mark.thorough
 def test_a_function_without_a_body_may_be_a_barrier() -> None:
     assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
