@@ -278,8 +278,6 @@ class _CauseFinder:
             lost = self._find_loss(views[at], (row, column))
             if lost is not None:
                 yield lost, f"O loses P·V of key {chosen[at]} here: it is multiplied by 0."
-            else:
-                yield self._find_product().site, f"O lacks P·V of some keys, such as key {chosen[at]}."
         elif found.size:
             yield self._find_sum(last), "O is not divided by the sum of P over all keys of its row."
 
@@ -344,11 +342,6 @@ class _CauseFinder:
             if of_v and one.instruction is None and any(not other for _, other in self._list_operands(one)):
                 return one.site
         return step.site
-
-    def _find_product(self) -> TapeStep:
-        """Return the last product of P and V."""
-        products = (one for one in self.output.tape.steps if one.instruction is not None)
-        return [one for one in products if (self.columns.tables[one.record] != _NONE).any()][-1]
 
     def _find_sum(self, step: TapeStep) -> Span:
         """Return where the number is computed that elements are divided by."""

@@ -118,6 +118,8 @@ class AttentionForm:
         if self.causal is not None:
             query = row // self.apart % self.lengths[0]
             scores = np.where(np.arange(len(keys)) <= query + self.causal, scores, -np.inf)
+        if np.isneginf(scores).all():  # the row has no key
+            return keys, np.zeros(len(keys))
         weights = np.exp(scores - scores.max())
         return keys, weights / weights.sum()
 

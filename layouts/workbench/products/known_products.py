@@ -145,6 +145,12 @@ def _is_whole(one: ProductVerdict) -> bool:
     return one.open is None and bool(one.fragments) and all(one.fragments.values())
 
 
+def _takes(verdict: ProductVerdict, depth: int) -> bool:
+    """Return whether every sum has as many products as K, which may be less than a slice of the kernel."""
+    sums = (sum(each.a.places[0].shape[-1] for each in one.products) for one in verdict.every)
+    return all(count == depth for count in sums)
+
+
 def find_product_search(
     text: str,
     macros: Mapping[str, str],
@@ -376,7 +382,9 @@ class _KnownJudge(KnownRun):
             sides = find_wrong_sides(verdict) or (verdict.doubted if certain else ())
             if sides and not verdict.unsized and (certain or self._is_certain(verdict)):
                 like = (
-                    n for n in depths[:-1] if any(_is_like(one, verdict) for one in self._shorten(n).list_verdicts())
+                    n
+                    for n in depths[:-1]
+                    if any(_is_like(one, verdict) and _takes(one, n) for one in self._shorten(n).list_verdicts())
                 )
                 proves = partial(self._is_right_with, next(like, depths[-1]))
                 blank = blank_text(self.text)

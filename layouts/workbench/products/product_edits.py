@@ -11,8 +11,9 @@ from itertools import chain, islice
 import numpy as np
 
 from lanescope.deadline import is_late
-from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.records import RegisterUse
 from lanescope.reader.threads.memory.storage import OPEN, Ints
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.broken_products import A, B, D
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.reads.twin_statements import list_twin_edits
@@ -68,10 +69,15 @@ class ProductSearch:
         blank = blank_text(self.text)
         twins, drivers = list(list_twin_edits(blank)), self._find_drivers(blank)
         found: dict[TextEdit, int] = {}
-        every = [*places, *_list_places(self.verdict, self.sides)]
-        others = set(_list_places(self.verdict, [n for n in (A, B, D) if n not in self.sides])) - set(every)
-        for steps, one in list_origins(blank, list(dict.fromkeys(every))):
-            if not self._is_reached(blank, one) or any(one.span[0] <= at[0] < one.span[1] for at in others):
+        chains = set(_list_chains(self.verdict, self.sides))
+        others = set(_list_chains(self.verdict, [n for n in (A, B, D) if n not in self.sides]))
+        every = dict.fromkeys([*places, *sorted(chain[-1] for chain in chains)])
+        foreign = {at for one in others for at in one}.difference(every, *chains)
+        outside = _list_bodies(blank, others) - _list_bodies(blank, chains)
+        for steps, one in list_origins(blank, list(every)):
+            if not self._is_reached(blank, one) or any(one.span[0] <= at[0] < one.span[1] for at in foreign):
+                continue
+            if any(body[0] <= one.span[0] < body[1] for body in outside):
                 continue
             inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
@@ -135,33 +141,30 @@ def _find_statement(text: str, edit: TextEdit) -> Span:
     return next((one.span for one in every if one.span[0] <= edit.span[0] <= one.span[1]), edit.span)
 
 
-def _list_places(verdict: ProductVerdict, sides: Sequence[int]) -> Iterator[Span]:
-    """Yield where the addresses of what is wrong are given."""
+def _list_chains(verdict: ProductVerdict, sides: Sequence[int]) -> Iterator[tuple[Span, ...]]:
+    """Yield where the addresses of what is wrong are given, after the calls around it."""
     for run in verdict.runners:
         for n in (n for n in sides if n != D):
-            yield from {at: None for use in run.products for at in _list_operand_places(use, n)}
-            arrays = _list_arrays(verdict, n)
-            records = (load for load in run.records if load.array in arrays)
-            yield from {(*load.calls, load.site)[-1]: None for load in records}
+            taken = [one for use in run.products for one in (use.a, use.b)[n]]
+            arrays = _list_arrays(run, taken)
+            yield from ((one.site,) if one.load is None else (*one.load.calls, one.load.site) for one in taken)
+            yield from ((*load.calls, load.site) for load in run.records if load.array in arrays)
         if D in sides:
-            yield from {store.site: None for store in run.outputs}
+            yield from ((store.site,) for store in run.outputs)
 
 
-def _list_arrays(verdict: ProductVerdict, n: int) -> set[str]:
-    """Return the arrays that A (n: 0) or B is taken from."""
-    registers = (one for run in verdict.runners for use in run.products for one in (use.a, use.b)[n])
-    data = {id(of): of for one in registers if (of := one.load.rows if one.load is not None else one.data) is not None}
+def _list_bodies(blank: str, chains: Iterable[Sequence[Span]]) -> set[Span]:
+    """Return the bodies of the functions that some places are in."""
+    around = (find_enclosing_function(blank, at[0]) for at in {at for one in chains for at in one})
+    return {one.body for one in around if one is not None}
+
+
+def _list_arrays(run: KernelRunner, registers: Iterable[RegisterUse]) -> set[str]:
+    """Return the arrays that registers are taken from."""
+    every = (one.load.rows if one.load is not None else one.data for one in registers)
+    data = {id(of): of for of in every if of is not None}
     numbers = {int(n) for of in data.values() for n in np.unique(of.record) if n > OPEN}
-    return {run.records[n].array for run in verdict.runners for n in numbers if n < len(run.records)} - {""}
-
-
-def _list_operand_places(use: MmaUse, n: int) -> Iterator[Span]:
-    """Yield where a product takes its registers of A (n: 0) or B, and where these are loaded."""
-    for register in (use.a, use.b)[n]:
-        load = register.load
-        yield (*load.calls, load.site)[-1] if load is not None else register.site
-        if load is not None:
-            yield load.site
+    return {run.records[n].array for n in numbers} - {""}
 
 
 def _depends(blank: str, one: StatementWords, edit: TextEdit, drivers: Set[str]) -> bool:
