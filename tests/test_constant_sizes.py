@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.result_judge import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.test_known_products import KERNEL

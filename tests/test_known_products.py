@@ -8,7 +8,7 @@ import pytest
 
 from lanescope.deadline import OverdueError
 from lanescope.workbench.products import known_products
-from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.result_judge import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.guilty_kernels import RIGHT as MAPPED
@@ -194,7 +194,7 @@ def test_a_search_for_the_cause_that_takes_too_long_leaves_the_reason(monkeypatc
     def raise_error(*_: object) -> None:
         raise OverdueError
 
-    monkeypatch.setattr(known_products._KnownJudge, "_find_edit", raise_error)
+    monkeypatch.setattr(known_products.KnownJudge, "_find_edit", raise_error)
     change, why, place = OPEN["half of K"]
     ((message, at),) = list_points(change)
     assert why in message and at.startswith(place)

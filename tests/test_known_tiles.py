@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
-from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.result_judge import judge_known_products
 from tests.ampere_kernels import TEMPLATES
 from tests.cases import for_each
 from tests.checked import check_whole

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lanescope.workbench.products.known_products import judge_known_products
 from lanescope.workbench.products.known_sizes import KnownSizes
+from lanescope.workbench.products.result_judge import judge_known_products
 from tests.cases import for_each
 from tests.test_known_products import KERNEL
 from tests.transfer_kernels import plant

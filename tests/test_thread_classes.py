@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.result_judge import judge_known_products
 from tests.cases import for_each
 from tests.test_known_products import TILED
 from tests.thread_tile_kernels import KERNEL

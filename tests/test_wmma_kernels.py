@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.threads import runner
-from lanescope.workbench.products.known_products import judge_known_products
 from lanescope.workbench.products.product_report import ProductReport
+from lanescope.workbench.products.result_judge import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
 from tests.test_check_results import WMMA

@@ -30,8 +30,7 @@ from lanescope.workbench.cute.cute_reads import (
     CuteFragment,
     describe_assumed_type,
     describe_open_fragment,
-    list_cute_fragments,
-    name_open_parameters,
+    list_named_fragments,
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, close_settled_gaps, list_kernels_by_text
@@ -41,8 +40,8 @@ from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_mistakes import find_other_map_types
-from lanescope.workbench.products.known_products import find_product_search, judge_known_products
 from lanescope.workbench.products.product_report import ProductReport
+from lanescope.workbench.products.result_judge import find_product_search, judge_known_products
 from lanescope.workbench.products.result_origins import OriginReport, check_origins, proves_all
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
@@ -161,7 +160,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     bench, guesses, code = source.bench, source.guesses, source.code
     findings, open_ = _find_mistakes(source, of_kernels)
     assumed_start_reads, assumed_starts = find_assumed_starts(bench, guesses)
-    cute = _list_named_fragments(source)
+    cute = list_named_fragments(source.code, source.choices)
     in_words, doubted = _find_word_mistakes(source, cute)
     findings += in_words
     if brief and findings:
@@ -357,17 +356,7 @@ def _find_search(
     certain = bool(fragments.findings) or any(one.code == "stores_overlap" for one in findings)
     names = {kernel.name for kernel in fragments.kernels if kernel.name}
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
-    search = find_product_search(source.text, given, launches, names, certain)
-    return search.find_repair if search is not None else None
-
-
-def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:
-    """List the fragments that CuTe makes, with the template parameters that open ones depend on."""
-    if source.code is None:
-        return []
-    known_names = {key.removeprefix("macro.") for key in source.choices}
-    found = list_cute_fragments(source.code)
-    return [name_open_parameters(fragment, source.code.text, known_names) for fragment in found]
+    return find_product_search(source.text, given, launches, names, certain)
 
 
 def _list_cute_points(fragments: Sequence[CuteFragment]) -> list[OpenPoint]:

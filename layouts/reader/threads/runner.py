@@ -159,16 +159,9 @@ class KernelRunner:
         self.kernel_errors[why] = code, site
         raise KernelErrorFound
 
-    # values
-
     def make_real(self, constant: FloatConstant, number: float) -> Any:
         """Return a constant, of a run that computes its number."""
         return constant if self.tape is None else self.tape.make_constant(self, number)
-
-    def note_array(self, name: str, element: SizedType) -> None:
-        """Note an array of a run that computes."""
-        if self.tape is not None and element.name != "void":
-            self.tape.units[name] = element.vector or element.size
 
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
         """Return the value of an expression, None if unknown."""

@@ -72,6 +72,14 @@ class CuteFragment:
     assumed_bits: int = 0
 
 
+def list_named_fragments(code: Evaluation | None, choices: Iterable[str]) -> list[CuteFragment]:
+    """List the fragments that CuTe makes, with the template parameters that open ones depend on."""
+    if code is None:
+        return []
+    known_names = {key.removeprefix("macro.") for key in choices}
+    return [name_open_parameters(fragment, code.text, known_names) for fragment in list_cute_fragments(code)]
+
+
 def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
     """List the fragments that a text's code makes of A and B in shared memory, each once."""
     found: dict[object, CuteFragment] = {}

@@ -10,18 +10,15 @@ that nothing has stored, and sums that miss, or have too many, of the same numbe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Self
 
-from lanescope.deadline import OverdueError, end_when, is_late
-from lanescope.errors import LayoutError
-from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.workbench.check_report import OpenPoint
+from lanescope.deadline import OverdueError
 from lanescope.workbench.fragments.skipped_slices import adds_result
-from lanescope.workbench.products.attention import RESULT, AttentionJudge, Verdict
+from lanescope.workbench.products.attention import Verdict
 from lanescope.workbench.products.broken_products import find_wrong_sides
 from lanescope.workbench.products.known_bounds import (
     are_equal,
@@ -54,7 +51,7 @@ from lanescope.workbench.products.known_sums import (
 )
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_edits import ProductSearch
-from lanescope.workbench.products.product_report import ProductReport, ProductVerdict
+from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.replaced_sizes import limits_depth
 from lanescope.workbench.products.size_names import (
     NamedSizes,
@@ -65,74 +62,16 @@ from lanescope.workbench.products.size_names import (
     list_own_sizes,
     list_sizes,
 )
-from lanescope.workbench.products.unproved_results import PRODUCT, make_open_point
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions, list_reached_texts
+from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
 
 _LONGEST = 768  # K of a run
 _DEEP = 4  # times the usual K
 _DEPTHS = 32, 64, 128  # K of runs that only reject an edit: the first with which the mistake is the same
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
-
-
-def judge_known_products(
-    text: str,
-    macros: Mapping[str, str],
-    recorded: Sequence[KernelLaunchRecord],
-    proved: Set[str],
-    doubted: Set[str] = frozenset(),
-    others: Set[str] = frozenset(),
-) -> ProductReport:
-    """Return mistakes and open points of the kernels whose D is not known to be A·B.
-
-    proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong or are not
-    known, which are open only where a line shows it; others: of those without a verdict, which are run only if they
-    have matrices Q, K and V.
-    """
-    mistakes, open_, blank = list[CheckFinding](), list[OpenPoint](), blank_text(text)
-    whole: dict[str, bool] = {}
-    for one, judge, result in _list_judges(text, macros, recorded, (proved | doubted, others)):
-        open_part, mistake = _judge_in_time(judge)
-        mistakes += [mistake] if mistake is not None else []
-        whole |= {one.name: result is RESULT} if open_part is None or open_part.whole else {}
-        if mistake is None and open_part and open_part.reason and (open_part.span or one.name in {*proved, *whole}):
-            open_.append(make_open_point(one, blank, open_part.reason, open_part.span, result))
-    return ProductReport(mistakes, open_, whole)
-
-
-def _list_judges(
-    text: str,
-    macros: Mapping[str, str],
-    recorded: Sequence[KernelLaunchRecord],
-    names: tuple[Set[str], Set[str]],
-) -> Iterator[tuple[FunctionText, Callable[[], Verdict], tuple[str, str]]]:
-    """Yield kernels, what judges each, and the names of its result. names: of those that are judged, and of those that
-    are judged if they have matrices Q, K and V.
-    """
-    blank = blank_text(text)
-    for one in find_functions(blank):
-        if not one.kernel or one.name not in names[0] | names[1]:
-            continue
-        run = _KnownJudge(text, macros, recorded, one, blank[slice(*one.body)])
-        attention = AttentionJudge(run)
-        if attention.is_attention:
-            yield one, attention.judge, RESULT
-        elif one.name in names[0]:
-            yield one, run.judge_launched, PRODUCT
-
-
-def _judge_in_time(judge: Callable[[], Verdict]) -> Verdict:
-    """Return (why the result of a kernel is open, what is certainly wrong), also if the run does not end in time."""
-    try:
-        with end_when(is_late):
-            return judge()
-    except LayoutError:
-        return OpenPart("its run did not end"), None
-    except OverdueError:
-        return OpenPart("the time limit was reached"), None
 
 
 def _is_like(one: ProductVerdict, other: ProductVerdict) -> bool:
@@ -145,40 +84,19 @@ def _is_whole(one: ProductVerdict) -> bool:
     return one.open is None and bool(one.fragments) and all(one.fragments.values())
 
 
+def _is_followed(part: OpenPart) -> bool:
+    """Return whether the products and places of all elements of D are known."""
+    return part.whole or (part.wrong is not None and part.wrong.fragment is not None)
+
+
 def _takes(verdict: ProductVerdict, depth: int) -> bool:
     """Return whether every sum has as many products as K, which may be less than a slice of the kernel."""
     sums = (sum(each.a.places[0].shape[-1] for each in one.products) for one in verdict.every)
     return all(count == depth for count in sums)
 
 
-def find_product_search(
-    text: str,
-    macros: Mapping[str, str],
-    recorded: Sequence[KernelLaunchRecord],
-    names: Collection[str],
-    certain: bool = False,
-) -> ProductSearch | None:
-    """Return the search for what makes D A·B in the first of some kernels of which D is certainly no product. certain:
-    whether another check has found a mistake.
-    """
-    blank = blank_text(text)
-    for one in find_functions(blank):
-        if one.kernel and one.name in names:
-            run = _KnownJudge(text, macros, recorded, one, blank[slice(*one.body)])
-            if AttentionJudge(run).is_attention:
-                continue
-            try:
-                with end_when(is_late):
-                    search = run.fit_launch().make_search(certain)
-            except (LayoutError, OverdueError):
-                continue
-            if search is not None:
-                return search
-    return None
-
-
 @dataclass(frozen=True, slots=True)
-class _KnownJudge(KnownRun):
+class KnownJudge(KnownRun):
     """Judges a kernel in runs with known sizes."""
 
     def judge_launched(self) -> Verdict:
@@ -203,7 +121,7 @@ class _KnownJudge(KnownRun):
         if all(one == (None, None) for one in judged):
             return None, None
         mistakes = {(found.code, found.span): found for _, found in judged if found is not None}
-        followed = any(found is None and (of is None or of.is_followed) for of, found in judged)
+        followed = any(found is None and (of is None or _is_followed(of)) for of, found in judged)
         return open_part, next(iter(mistakes.values())) if len(mistakes) == 1 and not followed else None
 
     def _list_own_sizes(self) -> Iterator[NamedSizes]:

@@ -29,8 +29,7 @@ class OpenPart:
 
     span: where the code shows it, None for the whole kernel; load: an ldmatrix that loads other rows or columns than
     the others of its sum; factor: what elements are combined with, if all else is of A·B; whole: whether all that was
-    run is of A·B; sized: whether M, N and K of the run decide it; wrong: what is not of A·B, if all is known;
-    choices: of #if that the text has, if these leave it open.
+    run is of A·B; sized: whether M, N and K decide it; wrong: what is not of A·B; choices: of #if that leave it open.
     """
 
     reason: str
@@ -41,11 +40,6 @@ class OpenPart:
     sized: bool = False
     wrong: WrongPart | None = None
     choices: int = 0
-
-    @property
-    def is_followed(self) -> bool:
-        """Whether the products and places of all elements of D are known."""
-        return self.whole or (self.wrong is not None and self.wrong.fragment is not None)
 
 
 _NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"

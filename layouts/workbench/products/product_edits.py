@@ -69,22 +69,26 @@ class ProductSearch:
         blank = blank_text(self.text)
         twins, drivers = list(list_twin_edits(blank)), self._find_drivers(blank)
         found: dict[TextEdit, int] = {}
-        chains = set(_list_chains(self.verdict, self.sides))
-        others = set(_list_chains(self.verdict, [n for n in (A, B, D) if n not in self.sides]))
-        every = dict.fromkeys([*places, *sorted(chain[-1] for chain in chains)])
-        foreign = {at for one in others for at in one}.difference(every, *chains)
-        outside = _list_bodies(blank, others) - _list_bodies(blank, chains)
-        for steps, one in list_origins(blank, list(every)):
-            if not self._is_reached(blank, one) or any(one.span[0] <= at[0] < one.span[1] for at in foreign):
-                continue
-            if any(body[0] <= one.span[0] < body[1] for body in outside):
-                continue
+        for steps, one in self._list_statements(blank, places):
             inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
             for rank, edit in chain(inside, list_name_edits(blank, one), numbers):
                 if drivers is None or _depends(blank, one, edit, drivers):
                     found[edit] = min(found.get(edit, 1 << 9), steps + 2 * rank)
         return sorted(((distance, edit) for edit, distance in found.items()), key=lambda entry: entry[0])
+
+    def _list_statements(self, blank: str, places: Iterable[Span]) -> Iterator[tuple[int, StatementWords]]:
+        """Yield (steps, statement) of those that wrong elements come from, and no others alone."""
+        chains = set(_list_chains(self.verdict, self.sides))
+        others = set(_list_chains(self.verdict, [n for n in (A, B, D) if n not in self.sides]))
+        every = dict.fromkeys([*places, *sorted(chain[-1] for chain in chains)])
+        foreign = {at for one in others for at in one}.difference(every, *chains)
+        outside = _list_bodies(blank, others) - _list_bodies(blank, chains)
+        for steps, one in list_origins(blank, list(every)):
+            calls_other = any(one.span[0] <= at[0] < one.span[1] for at in foreign)
+            in_other = any(body[0] <= one.span[0] < body[1] for body in outside)
+            if self._is_reached(blank, one) and not calls_other and not in_other:
+                yield steps, one
 
     def _is_reached(self, blank: str, one: StatementWords) -> bool:
         """Return whether a statement is one of the kernel, or of a function that it calls."""

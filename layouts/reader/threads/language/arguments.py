@@ -224,7 +224,8 @@ def find_size(run: KernelRunner, place: Any, function: str) -> ThreadNumber | No
 def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     """Return an array in global memory, or a number that is open unless the run has known sizes."""
     if kind.pointer and kind.target is not None:
-        run.note_array(name, kind.target)
+        if run.tape is not None:
+            run.tape.note_array(name, kind.target)
         return Pointer("global", name, make_uniform(0, LONG), kind.target, kind.dims)
     if not kind.integer:
         known = kind.scope is None and not kind.pointer and not kind.vector and kind.size <= 8

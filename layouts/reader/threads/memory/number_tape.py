@@ -35,6 +35,7 @@ from lanescope.reader.threads.memory.storage import (
 )
 
 if TYPE_CHECKING:
+    from lanescope.reader.threads.language.types import SizedType
     from lanescope.reader.threads.runner import KernelRunner
 
 Floats = NDArray[np.float64]
@@ -189,6 +190,11 @@ class NumberTape:
         self.stores: list[NumberStore] = []
         self.constants: dict[float, DataBytes] = {}
         self.lost: Span | None = None  # the first statement with a result that is not known
+
+    def note_array(self, name: str, element: SizedType) -> None:
+        """Note the bytes of an array's elements."""
+        if element.name != "void":
+            self.units[name] = element.vector or element.size
 
     def find_starts(self, run: KernelRunner, data: DataBytes) -> list[int]:
         """Return the first byte of each element of data."""
