@@ -24,13 +24,6 @@ def test_a_value_without_a_name_or_a_name_without_one_is_refused(word: str) -> N
         parse_defines([word])
 
 
-@for_each("value", ["3x", "0x", "09", "64lu8"])
-def test_a_value_that_begins_as_a_number_is_one(value: str) -> None:
-    with pytest.raises(LayoutError, match="is not a number"):
-        parse_defines([f"K={value}"])
-    assert parse_defines(["K=64u", "SCALE=1e3f", "T=half"]) == {"K": "64u", "SCALE": "1e3f", "T": "half"}
-
-
 def test_a_name_alone_is_1_as_for_a_compiler() -> None:
     assert parse_defines(["BK=64", "WIDE", "Config::BN = 0x40"]) == {"BK": "64", "WIDE": "1", "Config::BN": "0x40"}
 

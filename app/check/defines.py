@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from lanescope.cxx.literals import parse_literal
 from lanescope.cxx.source_text import strip_comments
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -16,7 +15,6 @@ NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes pri
 GIVEN = "macro."  # begins the key of a value that -D gives
 BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
-_NUMBER = re.compile(r"(?!\d+[eE]\d+[fF]?$)\d\w*")  # an integer, if it is well-formed
 _MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
 
@@ -29,10 +27,6 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
         if not NAME.fullmatch(name.strip()) or (sign and not value.strip()):
             raise LayoutError(
                 "bad_usage", f"-D: '{shorten_value(word, 60)}' is not NAME=VALUE.", "Write -D BK=64.", "define"
-            )
-        if _NUMBER.fullmatch(value.strip()) and parse_literal(value.strip()) is None:
-            raise LayoutError(
-                "bad_usage", f"-D {name}: '{shorten_value(value, 60)}' is not a number.", "Write -D BK=64.", "define"
             )
         values[name.strip()] = value.strip() if sign else "1"
     return values

@@ -94,10 +94,12 @@ def _multiply_modes(value: Value) -> Value:
 
 def _extend(values: Sequence[Value], places: Sequence[int], before: bool) -> Value:
     """Return append(a, x) or prepend(a, x): one mode more, or, with <N>, so many that there are N."""
+    if len(values) not in (1, 2):
+        return None
     a, x = values[0], values[1] if len(values) > 1 else 1
     if isinstance(a, CuteLayout) and isinstance(x, int) and len(values) < 2:
         x = algebra.make_layout(1, 0)
-    if isinstance(a, CuteLayout) != isinstance(x, CuteLayout) or len(values) > 2 or len(places) > 1:
+    if isinstance(a, CuteLayout) != isinstance(x, CuteLayout) or len(places) > 1:
         return None
     if not isinstance(a, CuteLayout):
         return _add_modes(a if isinstance(a, tuple) else (a,), x, places, before)

@@ -39,8 +39,8 @@ def _make_plain(row: RegisterType, sources: int, compute: Compute) -> Operation:
 
 
 def _saturate(total: Array) -> Array:
-    """Return 64-bit integers clamped to .s32."""
-    return np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32)
+    """Return 64-bit integers clamped to the range of .s32."""
+    return np.clip(total, -(1 << 31), (1 << 31) - 1)
 
 
 @operation("add", "sub")
@@ -49,7 +49,8 @@ def _make_sum(words: Words) -> Operation:
     row = take_type(words, "s32" if saturates else f"{PLAIN} {_PAIRS}", ("sat",))
     compute: Compute = np.add if words[0] == "add" else np.subtract
     if saturates:
-        return _make_plain(row, 2, lambda a, b: _saturate(compute(a.astype(np.int64), b.astype(np.int64))))
+        wide = np.int64
+        return _make_plain(row, 2, lambda a, b: _saturate(compute(a.astype(wide), b.astype(wide))).astype(np.int32))
     return _make_plain(row, 2, compute)
 
 
@@ -86,7 +87,7 @@ def _make_product(words: Words) -> Operation:
     if "sat" in words:
         if not (adds and "hi" in words and row.name == "s32"):
             raise OperationError
-        return _make_plain(row, 3, lambda a, b, c: _saturate(multiply_high(a, b).astype(np.int64) + c))
+        return _make_plain(row, 3, lambda a, b, c: _saturate(multiply_high(a, b).astype(np.int64) + c).astype(np.int32))
     product: Compute = multiply_high if require_half(words) else np.multiply
     return _make_plain(row, 3, lambda a, b, c: product(a, b) + c) if adds else _make_plain(row, 2, product)
 

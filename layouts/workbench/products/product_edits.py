@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
-from lanescope.deadline import is_late
+from lanescope.deadline import OverdueError, is_late
 from lanescope.reader.threads.memory.records import RegisterUse
 from lanescope.reader.threads.memory.storage import OPEN, Ints
 from lanescope.reader.threads.runner import KernelRunner
@@ -25,7 +25,7 @@ from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords, list_origins, list_statements
 
 TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A·B"}
-MOST_TRIED = 100
+MOST_TRIED = 200
 _MOST_RANK = 3  # of the numbers that are tried
 _BLOCK = "blockIdx"
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
@@ -56,13 +56,24 @@ class ProductSearch:
         such edits.
         """
         least, found = 1 << 9, list[TextEdit]()
-        for distance, edit in islice(self.list_candidates(places), MOST_TRIED):
-            if is_late() or distance > least:
+        for n, (distance, edit) in enumerate(self.list_candidates(places)):
+            if distance > least:
                 break
-            if self.proves(edit):
+            if n == MOST_TRIED or is_late():  # another statement may be as near
+                return []
+            if self._is_proved(edit):
                 least = distance
                 found.append(edit)
         return found if len({_find_statement(self.text, edit) for edit in found}) == 1 else []
+
+    def _is_proved(self, edit: TextEdit) -> bool:
+        """Return whether D is A·B after an edit."""
+        try:
+            return self.proves(edit)
+        except OverdueError:
+            raise
+        except Exception:  # an edit may make any text, also one that is not followed
+            return False
 
     def list_candidates(self, places: Iterable[Span]) -> list[tuple[int, TextEdit]]:
         """List (distance, edit) of the statements that wrong elements come from, the likely ones first."""
@@ -70,6 +81,8 @@ class ProductSearch:
         twins, drivers = list(list_twin_edits(blank)), self._find_drivers(blank)
         found: dict[TextEdit, int] = {}
         for steps, one in self._list_statements(blank, places):
+            if is_late():
+                break
             inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
             for rank, edit in chain(inside, list_name_edits(blank, one), numbers):

@@ -73,8 +73,8 @@ def _find_repair(text: str, report: CheckReport, recheck: Recheck) -> CheckRepor
     found = report.find_repair(_list_places(report.findings)) if report.find_repair is not None else None
     if found is None:
         return None
-    after = recheck(found.edits[0])
-    if after.findings or any(point.of_result for point in after.open):
+    after = _check_edit(report, found.edits[0], recheck)
+    if after is None or any(point.of_result for point in after.open):
         return None
     finding = _move(text, report.findings, found.edits, certain=True) if report.findings else found
     return replace(report, findings=(finding,), open=tuple(point for point in report.open if not point.of_result))

@@ -100,6 +100,7 @@ def _group_parts(body: str) -> dict[str, list[str]]:
     return {name: [other for other in roots[root] if other != name] for name, root in values.items()}
 
 
+@lru_cache(maxsize=1 << 16)
 def _rank_name(name: str, other: str) -> int | None:
     """Return how seldom a name is written for another one that differs in one part; None if they are not alike.
 

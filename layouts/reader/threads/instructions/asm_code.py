@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _LITERALS = {"true": 1, "false": 0}
-_FLOAT = re.compile(r"0[fFdD][0-9a-fA-F]+")
+_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{1,8}|0[dD][0-9a-fA-F]{1,16}")
 _parse_number = lru_cache(maxsize=1024)(parse_immediate)
 
 

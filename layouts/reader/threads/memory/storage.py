@@ -147,7 +147,7 @@ def parse_constant(text: str) -> FloatConstant:
 
 def parse_real(text: str) -> float:
     """Return the number of a floating-point literal of C++."""
-    text = text.rstrip("fFlL")
+    text = text.rstrip("fFlL").replace("'", "")
     return float.fromhex(text) if text.lower().startswith("0x") else float(text)
 
 
