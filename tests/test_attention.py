@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope.reader.threads.memory.number_tape import find_function
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.transfer_kernels import plant
@@ -139,3 +140,30 @@ def test_other_function_of_scores_is_open(statement: str) -> None:
     report = check_whole(plant((_SCALE, f"    {statement}\n" + _SCALE), text=KERNEL))
     assert report.findings == ()
     assert [one.message for one in report.open if "softmax" in one.message]
+
+
+_STORE = "O[(q0 + g + e / 2 * 8)"
+PARTS = {
+    "columns": ("for (int n = 0; n < D / 8; ++n)\n    for (int e", "for (int n = 0; n < 1; ++n)\n    for (int e"),
+    "rows": (_STORE, "if (e < 2) " + _STORE),
+    "lanes": (_STORE, "if (lane < 16) " + _STORE),
+    "first rows": (_STORE, "if (blockIdx.x > 0) " + _STORE),
+    "another function": ("__expf(s", "exp10f(s"),
+}
+
+
+@for_each("change", PARTS.values(), ids=list(PARTS))
+def test_part_of_output_is_open(change: tuple[str, str]) -> None:
+    report = check_whole(plant(change, text=KERNEL))
+    assert report.findings == ()
+    assert [one.message for one in report.open if "softmax" in one.message]
+
+
+@for_each("name", ["exp10f", "log10f", "log1pf", "atanhf", "__hadd_sat", "add.sat.f32", "fma.rn.relu.f16", "<<"])
+def test_other_functions_are_not_taken_for_known_ones(name: str) -> None:
+    assert not any(find_function(name, count) for count in (1, 2, 3))
+
+
+@for_each("name", ["__expf", "fmaxf", "__fdividef", "__hfma2_rn", "h2exp2", "__frcp_rn", "hexp2", "ex2.approx.f16x2"])
+def test_functions_are_known_by_all_their_names(name: str) -> None:
+    assert any(find_function(name, count) for count in (1, 2, 3))

@@ -8,7 +8,7 @@ tile has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,6 +43,10 @@ from lanescope.workbench.products.size_names import list_pointers
 from lanescope.workbench.results import CheckFinding, make_finding
 
 _MEMBER = re.compile(r"(?:\.|->)\s*(\w+)")
+_ASSIGNMENT = re.compile(r"(?<![=!<>])([-+*/|&^]?=)(?!=)")
+_ALIAS = re.compile(r"(?:\w[\w:<>]*\s*\*|\bauto\s)\s*(?:(?:const|__restrict__)\s+)*(\w+)\s*$")
+_CONST = re.compile(r"\bconst\b[^*]*\*")
+_TARGET = re.compile(r"\](?:\s*\.\s*\w+)?\s*$|(?:^|\))\s*\*")  # of an assignment, to what a pointer points to
 _FEW = 16, 32, 64, 128  # keys, as many as tiles have
 USUAL = AttentionSizes()
 RESULT = "O", "softmax(Q·Kᵀ)·V"
@@ -59,9 +63,15 @@ class AttentionJudge:
 
     @property
     def is_attention(self) -> bool:
-        """Return whether the kernel has parameters, or members of these, that are called Q, K and V."""
-        pointers = list_pointers(self.run.text, self.run.function)
-        return bool(find_roles(pointers) or find_roles({*_MEMBER.findall(self.run.body)}))
+        """Return whether the kernel has parameters, or members of these, that are called Q, K and V, and stores to
+        none of these, as a kernel that computes them does.
+        """
+        names = find_roles(list_pointers(self.run.text, self.run.function))
+        owner = ""
+        if not names:
+            names = find_roles({*_MEMBER.findall(self.run.body)})
+            owner = rf"(?:{'|'.join(map(re.escape, self.run.function.parameters))})\s*(?:\.|->)\s*"
+        return bool(names) and not stores_to(self.run.body, [owner + re.escape(names[role]) for role in "qkv"])
 
     def judge(self) -> Verdict:
         """Return (why O is not known to be softmax(Q·Kᵀ)·V, None if it is; what is certainly wrong)."""
@@ -80,7 +90,7 @@ class AttentionJudge:
             return OpenPart("it is not run"), None
         if any(one.is_unordered for one in outputs):
             return OpenPart("the order of its stores and barriers is not followed"), None
-        return next(filter(None, map(find_gap, outputs)), None), None
+        return next(filter(None, map(find_gap, outputs)), None) or find_left_rows(outputs), None
 
     def _find_mistake(self, wrong: StoredOutput) -> CheckFinding | None:
         """Return what is certainly wrong with elements of O."""
@@ -175,8 +185,48 @@ class AttentionJudge:
         return replace(output, form=form, right=right)
 
 
+def stores_to(body: str, arrays: Sequence[str]) -> bool:
+    """Return whether statements of a kernel store to an array, or by a pointer that is made of it. arrays: patterns.
+
+    >>> stores_to("half* to = z ? k : v; to[n] = x[n];", "kv"), stores_to("s[n] = k[n]; const half* p = k;", "kv")
+    (True, False)
+    """
+    names = list(arrays)
+    for statement in re.split("[;{}]", body):
+        name = rf"(?<![\w.>])(?:{'|'.join(names)})\b"
+        left, assigned, right = _ASSIGNMENT.split(statement, 1) if _ASSIGNMENT.search(statement) else ("", "", "")
+        alias = _ALIAS.search(left)
+        if alias is not None and assigned == "=" and re.search(name, right) and not _CONST.search(left):
+            names.append(alias[1])
+        found = re.search(name, left) if alias is None and _TARGET.search(left) else None
+        if found is not None and left.count("[", 0, found.start()) == left.count("]", 0, found.start()):
+            return True
+        if re.search(rf"\b(?:atomic\w+|__st\w\w|store_matrix_sync)\s*\([^,]*?{name}", statement):
+            return True
+    return False
+
+
 def find_gap(output: StoredOutput) -> OpenPart | None:
-    """Return why a block may leave out elements of O: it stores only a part of a row."""
-    assert output.form is not None
-    whole = len(np.unique(output.index)) % output.form.dim == 0
+    """Return why a block may leave out elements of O: it stores only a part of a row, or not all rows next to others.
+
+    A head has a line of rows, or several heads have one, of which a block stores some from a first one to a last one.
+    """
+    if output.form is None or not len(output.index):
+        return OpenPart("a block stores none of its elements")
+    elements, rows = np.unique(output.index), np.unique(output.index // output.form.dim)
+    queries, heads = np.unique(rows // output.form.apart), np.unique(rows % output.form.apart)
+    lines = len(elements) == output.form.dim * len(rows) and len(rows) == len(queries) * len(heads)
+    whole = lines and np.ptp(queries) + 1 == len(queries)
     return None if whole else OpenPart("some of its elements are not stored")
+
+
+def find_left_rows(outputs: Sequence[StoredOutput]) -> OpenPart | None:
+    """Return why blocks may leave out rows of a head: one has to store the first row, and one the last row, or those
+    that follow the rows of the other block.
+    """
+    queries = outputs[0].lengths[0]
+    parts = [one.index // one.form.dim // one.form.apart % queries for one in outputs if one.form is not None]
+    rows = np.unique(np.concatenate(parts))
+    next_to = len(rows) > max(len(np.unique(part)) for part in parts) and np.ptp(rows) + 1 == len(rows)
+    known = rows[0] == 0 and (rows[-1] == queries - 1 or next_to)
+    return None if known else OpenPart("some of its rows are not stored")

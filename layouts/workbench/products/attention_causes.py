@@ -31,6 +31,7 @@ CODE = "attention_mismatch"
 TITLES = {CODE: "Elements of O are not those of softmax(Q·Kᵀ)·V"}
 _SHOWN = 1 / 8  # of the rows or columns of O
 _LEAST = 1 / 4  # of the products of P and V that are of other keys: so many are of the same ones
+_REPLAYED = 16  # keys at most
 _LITTLE, _UNLIKE = 1e-12, 1e-3  # a share of a key that is 0, and a relative difference of two that are not alike
 _UNSCALED = (
     "Here, P·V of some keys is added to that of others with another factor: O and the sum of P have to be multiplied by"
@@ -261,25 +262,34 @@ class _CauseFinder:
         keys, weights = self.form.weigh(self.names, row)
         if not self._takes_softmax(row, dict(zip(keys.tolist(), weights.tolist(), strict=True))):
             return
-        chosen = [key for key in range(column, len(keys), self.form.dim) if weights[key] > 0]
-        views = [self._replay(int(keys[key]), column) for key in chosen]
+        chosen = np.flatnonzero(weights > 0)
+        chosen = chosen[:: -(-len(chosen) // _REPLAYED) | 1]  # of all columns of a tile
+        steps = list(self._list_places(row, column))
+        shares = [self._list_shares(self._replay(int(keys[key]), column), steps) / weights[key] for key in chosen]
         last, found = self.output.tape.steps[-1], np.zeros(0)
-        for step in self.output.tape.steps:
-            mine = (self.rows.tables[step.record] == row) & (self.columns.tables[step.record] == column)
-            if not mine.any():
-                continue
-            last, found = step, np.array([view.tables[step.record][mine][0] for view in views]) / weights[chosen]
-            taken = np.abs(found[np.abs(found) > _LITTLE])
+        for (step, _), found in zip(steps, np.transpose(shares), strict=True) if shares else ():
+            last, taken = step, np.abs(found[np.abs(found) > _LITTLE])
             if taken.size and np.ptp(taken) > _UNLIKE * taken.max():
                 yield self._find_scaling(step), _UNSCALED
                 return
         if found.size and np.abs(found).min() <= _LITTLE:
             at = int(np.abs(found).argmin())
-            lost = self._find_loss(views[at], (row, column))
+            lost = self._find_loss(self._replay(int(keys[chosen[at]]), column), (row, column))
             if lost is not None:
                 yield lost, f"O loses P·V of key {chosen[at]} here: it is multiplied by 0."
-        elif found.size:
+        elif found.size and np.abs(found - 1).min() > _UNLIKE and np.ptp(found) <= _UNLIKE * np.abs(found).max():
             yield self._find_sum(last), "O is not divided by the sum of P over all keys of its row."
+
+    def _list_places(self, row: int, column: int) -> Iterator[tuple[TapeStep, int]]:
+        """Yield the steps with a number of a row and a column, and the place of this number among theirs."""
+        for step in self.output.tape.steps:
+            mine = (self.rows.tables[step.record] == row) & (self.columns.tables[step.record] == column)
+            if mine.any():
+                yield step, int(mine.argmax())
+
+    def _list_shares(self, view: TapeView, steps: Sequence[tuple[TapeStep, int]]) -> Floats:
+        """Return the numbers that a view has at places of steps."""
+        return np.array([view.tables[step.record].flat[at] for step, at in steps])
 
     def _find_loss(self, view: TapeView, place: tuple[int, int]) -> Span | None:
         """Return where an element of O that has a share of a key is multiplied by 0. place: its row and column."""

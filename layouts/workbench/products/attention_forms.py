@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
 
+from lanescope.deadline import check_deadline
 from lanescope.reader.threads.language.arguments import GIVEN_REAL
 from lanescope.reader.threads.memory.number_tape import Floats, number_elements
 from lanescope.reader.threads.memory.storage import Ints, Mask
@@ -54,9 +56,13 @@ def find_roles(names: Collection[str]) -> dict[str, str]:
 
 
 def is_length(name: str) -> bool:
-    """Return whether a name is that of a number of queries or keys."""
+    """Return whether a name is that of a number of queries or keys.
+
+    >>> [is_length(name) for name in ("seq_len", "n_kv", "n_kv_heads")]
+    [True, True, False]
+    """
     words = split_words(name.rpartition(".")[2])
-    return bool(words & _LENGTH) and not words & (_DIM | {"stride"})
+    return bool(words & _LENGTH) and not words & (_DIM | _COUNT | {"stride"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,11 @@ class AttentionSizes(KnownMatrices):
             return None
         if words & _DIM:
             return self.dim
+        if words & _COUNT:
+            return HEADS
         if words & _LENGTH:
             return self.keys if words & _OF_KEYS else self.queries
-        if words & {"causal"}:
-            return 1
-        return HEADS if words & _COUNT else None
+        return 1 if "causal" in words else None
 
     def is_dim(self, name: str) -> bool:
         """Return whether a name is that of the elements of a head."""
@@ -114,7 +120,9 @@ class AttentionForm:
         """Return (the rows of K and V, the weight of each) for a row of Q."""
         keys, each = self.list_keys(row), np.arange(self.dim)
         q = number_elements(names["q"], row * self.dim + each)
-        scores = number_elements(names["k"], keys[:, None] * self.dim + each) @ q * self.scale
+        head = row // self.apart // self.lengths[0]
+        place = head * self.lengths[1] * self.apart + row % self.apart
+        scores = _number_keys(names["k"], place, len(keys), self.apart, self.dim) @ q * self.scale
         if self.causal is not None:
             query = row // self.apart % self.lengths[0]
             scores = np.where(np.arange(len(keys)) <= query + self.causal, scores, -np.inf)
@@ -132,6 +140,13 @@ class AttentionForm:
             keys, weights = self.weigh(names, row)
             values[mine] = weights @ number_elements(names["v"], keys[:, None] * self.dim + columns[mine])
         return values
+
+
+@lru_cache(maxsize=4)
+def _number_keys(array: str, first: int, count: int, apart: int, dim: int) -> Floats:
+    """Return the elements of K of a head. first: its first row."""
+    rows = first + np.arange(count) * apart
+    return number_elements(array, rows[:, None] * dim + np.arange(dim))
 
 
 def are_near(one: Floats, other: Floats) -> Mask:
@@ -187,4 +202,5 @@ def _list_forms(lengths: tuple[int, int], dims: Sequence[int]) -> Iterator[Atten
     for dim, apart, causal in product(dims, (1, HEADS), beyond):
         root = dim**-0.5
         for scale in (root, 1.0, GIVEN_REAL, GIVEN_REAL * np.log(2), GIVEN_REAL * root, np.log(2) * root):
+            check_deadline()
             yield AttentionForm(lengths, dim, apart, causal, float(scale))

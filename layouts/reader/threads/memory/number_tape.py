@@ -41,9 +41,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 _HALF, _FLOAT = 2, 4  # bytes
 find_instruction = lru_cache(maxsize=64)(catalog.find_instruction)
-_NAME = re.compile(
-    r"max|min|fma(?!x)|mad|exp2|ex2|expm1|exp|log2|lg2|log|rsqrt|sqrt|rcp|tanh|abs|neg|add|sub|mul|div|[-+*/]|[<>=!]=|[<>]"
+_NAME = re.compile(  # of CUDA: fmaxf, __expf, __fadd_rn, __fdividef, __hfma2_rn, h2exp2
+    r"([-+*/]|[<>=!]=|[<>])|(?:std::)?(?:__)?(?:[fd]|(?P<half>h2?))?"
+    r"(max|min|fma|exp2|expm1|exp|log2|log|rsqrt|sqrt|rcp|tanh|abs|neg|add|sub|mul|div(?:ide)?)"
+    r"(?:f|(?(half)2))?(?:_r[nzud]|_approx)?"
 )
+_ROUNDED = {  # words of an opcode that change no more than how a result is rounded
+    *("rn", "rz", "rm", "rp", "approx", "full", "ftz", "f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
+}
 _FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {  # by name and number of operands
     **dict.fromkeys((("+", 2), ("add", 2)), np.add),
     **dict.fromkeys((("-", 2), ("sub", 2)), np.subtract),
@@ -115,9 +120,16 @@ def number_elements(array: str, index: Ints) -> Floats:
 
 
 def find_function(name: str, count: int) -> Callable[..., Any] | None:
-    """Return what an operator, a function of CUDA or an opcode computes from a number of operands; None if unknown."""
-    found = _NAME.search(name.partition(".")[0] or name)
-    return _FUNCTIONS.get((found[0], count)) if found is not None else None
+    """Return what an operator, a function of CUDA or an opcode computes from a number of operands; None if unknown.
+
+    >>> [find_function(name, 1) is not None for name in ("log2f", "log10f", "ex2.approx.ftz.f32", "abs.s32")]
+    [True, False, True, False]
+    """
+    opcode, *words = name.split(".")
+    if words:
+        return _FUNCTIONS.get((opcode, count)) if _ROUNDED.issuperset(words) else None
+    found = _NAME.fullmatch(name)
+    return _FUNCTIONS.get(((found[1] or found[3]).removesuffix("ide"), count)) if found is not None else None
 
 
 class TapeView:
