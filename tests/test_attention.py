@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from lanescope.reader.threads.memory.number_tape import find_function
+from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
+from tests.test_known_products import KERNEL as PROJECTION
 from tests.transfer_kernels import plant
 
 KERNEL = """#include <cuda_fp16.h>
@@ -112,7 +114,7 @@ WRONG: dict[str, tuple[tuple[str, str], str, str]] = {  # change, what is report
     ),
     "V of the first keys": (
         ("(kv + lane / 2) * D", "lane / 2 * D"),
-        "P of key 16 is multiplied by row 0",
+        "P of row 16 of K meets row 0",
         "V + lane",
     ),
     "rows of O": (("O[(q0 + g + e / 2 * 8)", "O[(g + e / 2 * 8)"), "is stored at row", "O[(g"),
@@ -167,3 +169,14 @@ def test_other_functions_are_not_taken_for_known_ones(name: str) -> None:
 @for_each("name", ["__expf", "fmaxf", "__fdividef", "__hfma2_rn", "h2exp2", "__frcp_rn", "hexp2", "ex2.approx.f16x2"])
 def test_functions_are_known_by_all_their_names(name: str) -> None:
     assert any(find_function(name, count) for count in (1, 2, 3))
+
+
+def test_a_projection_to_q_k_and_v_is_no_attention() -> None:
+    """It stores to them: its D is compared with A·B."""
+    text = plant(
+        ("float* C,", "float* q, float* k, float* v,"),
+        ("float* c = C +", "float* c = (blockIdx.y ? k : q) +"),
+        ("int d[4] = {};", "int d[4] = {};\n  v[0] = 0;"),
+        text=PROJECTION,
+    )
+    assert judge_results(text, {}, (), {"gemm"}) == ([], [], {"gemm": False})

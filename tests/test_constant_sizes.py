@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lanescope.workbench.products.result_judge import judge_known_products
+from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.test_known_products import KERNEL
@@ -49,7 +49,7 @@ def write_numbers(text: str) -> str:
 
 def list_open(text: str) -> list[str]:
     """List why D of the kernel is not known to be A·B."""
-    wrong, open_, _ = judge_known_products(text, {}, (), {"gemm"})
+    wrong, open_, _ = judge_results(text, {}, (), {"gemm"})
     assert not wrong
     return [one.message for one in open_]
 

@@ -8,7 +8,7 @@ import pytest
 
 from lanescope.deadline import OverdueError
 from lanescope.workbench.products import known_products
-from lanescope.workbench.products.result_judge import judge_known_products
+from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.guilty_kernels import RIGHT as MAPPED
@@ -140,7 +140,7 @@ OPEN = {
 def list_points(*changes: tuple[str, str], text: str = KERNEL) -> list[tuple[str, str]]:
     """List (why D of the kernel with these changes is not known to be A·B, the text from that place on)."""
     text = plant(*changes, text=text)
-    wrong, open_, _ = judge_known_products(text, {}, (), {"gemm"})
+    wrong, open_, _ = judge_results(text, {}, (), {"gemm"})
     assert not wrong
     return [(one.message, text[one.span[0] :]) for one in open_]
 
@@ -242,7 +242,7 @@ GROUPS = plant(
 
 def list_wrong(text: str) -> list[tuple[str, str]]:
     """List (code, its place) of the mistakes of a kernel."""
-    return [(one.code, text[slice(*one.span)]) for one in judge_known_products(text, {}, (), {"gemm"})[0]]
+    return [(one.code, text[slice(*one.span)]) for one in judge_results(text, {}, (), {"gemm"})[0]]
 
 
 PAIRS = """#include <cuda_fp16.h>
@@ -355,21 +355,21 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
     sample=2,
 )
 def test_sums_of_wgmma_begin_with_0(start: str, why: str | None) -> None:
-    open_ = judge_known_products(plant(("d[32] = {}", f"d[32] = {start}"), text=GROUPS), {}, (), {"gemm"}).open
+    open_ = judge_results(plant(("d[32] = {}", f"d[32] = {start}"), text=GROUPS), {}, (), {"gemm"}).open
     assert [one.message.rpartition(" adds to ")[2] for one in open_] == ([f"{why}."] if why else [])
 
 
 @for_each(("signs", "why"), [("1, 1", None), ("1, -1", "is subtracted"), ("-1, -1", None)], sample=2)
 def test_products_of_wgmma_are_not_subtracted(signs: str, why: str | None) -> None:
     text = plant((", %33, 1, 1, 1,", f", %33, 1, {signs},"), text=GROUPS)
-    open_ = judge_known_products(text, {}, (), {"gemm"}).open
+    open_ = judge_results(text, {}, (), {"gemm"}).open
     assert [why in one.message for one in open_] == ([True] if why else [])
 
 
 def test_d_in_tensor_memory_is_open() -> None:
     changes = ("Sizes size, uint32_t d", "int M, int N, int K"), ('"r"(d)', '"r"(0)')
     sized = plant(*changes, text=TENSOR.replace("size.k", "K"))
-    assert "tcgen05.ld loads" in judge_known_products(sized, {}, (), {"gemm"}).open[0].message
+    assert "tcgen05.ld loads" in judge_results(sized, {}, (), {"gemm"}).open[0].message
 
 
 # certain mistakes -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
-from lanescope.workbench.products.result_judge import judge_known_products
+from lanescope.workbench.products.result_judge import judge_results
 from tests.ampere_kernels import TEMPLATES
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -68,7 +68,7 @@ def test_bounds_along_k_are_k(change: tuple[str, str], mistakes: list[tuple[str,
 )
 def test_conditions_leave_out_no_elements_along_k(change: tuple[str, str], place: tuple[str, str]) -> None:
     text = plant(change, text=KERNEL)
-    [found] = judge_known_products(text, {}, (), {"gemm"}).mistakes
+    [found] = judge_results(text, {}, (), {"gemm"}).mistakes
     assert (found.code, text[slice(*found.span)], found.edits[0].text) == (SHORT, *place)
 
 
@@ -85,7 +85,7 @@ def test_columns_are_not_kept_below_k() -> None:
 
 @for_each("text", [TILED, GROUPS], ids=["by ldmatrix", "by wgmma"])
 def test_tiles_of_threads_give_the_product(text: str) -> None:
-    assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm": False})
+    assert judge_results(text, {}, (), {"gemm"}) == ([], [], {"gemm": False})
 
 
 def test_each_warpgroup_stores_its_own_rows() -> None:
@@ -100,7 +100,7 @@ def test_each_warpgroup_stores_its_own_rows() -> None:
         ("C + (blockIdx.x * 64", "C + (blockIdx.x * 128"),
         text=GROUPS,
     )
-    assert judge_known_products(pair, {}, (), {"gemm"}) == ([], [], {"gemm": False})
+    assert judge_results(pair, {}, (), {"gemm"}) == ([], [], {"gemm": False})
 
 
 HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}); }}\n"
@@ -208,7 +208,7 @@ def test_elements_that_are_combined_with_computed_ones_are_open() -> None:
         "  __syncthreads();\n"
     )
     text = plant(("  float* c = C", f"{sums}  float* c = C"), ("= acc[n][e];", "= acc[n][e] + sums[lane];"), text=TILED)
-    wrong, (open_,), _ = judge_known_products(text, {}, (), {"gemm"})
+    wrong, (open_,), _ = judge_results(text, {}, (), {"gemm"})
     assert not wrong and "combined with elements of an array" in open_.message
 
 
@@ -221,7 +221,7 @@ def test_the_rows_of_a_matrix_of_unknown_size_may_be_padding() -> None:
 @for_each(("given", "needed"), [("0, 1", "0"), ("1, 0", "0")], sample=1)
 def test_a_transpose_immediate_is_wrong_if_the_other_one_gives_the_product(given: str, needed: str) -> None:
     text = plant(("1, 1, 1, 0, 0;", f"1, 1, 1, {given};"), text=GROUPS)
-    (found,) = judge_known_products(text, {}, (), set(), {"gemm"})[0]
+    (found,) = judge_results(text, {}, (), set(), {"gemm"})[0]
     (edit,) = found.edits
     assert (found.code, edit.text, edit.span) == ("wrong_transpose", needed, found.span)
     assert text[: found.span[1]].endswith(given.partition("1")[0] + "1")
@@ -284,7 +284,7 @@ TURNED = plant(
     [(("half* C", "half* C"), ""), (("BN + row) * M", "BN + row) * 4096"), "row and column")],
 )
 def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], why: str) -> None:
-    wrong, open_, _ = judge_known_products(plant(change, text=TURNED), {}, (), {"gemm"})
+    wrong, open_, _ = judge_results(plant(change, text=TURNED), {}, (), {"gemm"})
     assert not wrong
     assert [why in one.message for one in open_] == [True] * bool(why)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MethodType
+
 from lanescope.workbench.check import check_text
+from lanescope.workbench.products.broken_products import B
+from lanescope.workbench.products.result_judge import find_product_search
 from tests.cases import for_each
 from tests.test_known_products import KERNEL, LAUNCH, MMA
 from tests.transfer_kernels import plant
@@ -37,6 +42,47 @@ def test_finds_the_place(name: str) -> None:
     (edit,) = found.edits
     at = text.index(wrong)
     assert text[slice(*edit.span)] == words and edit.text == written and at <= edit.span[0] <= at + len(wrong)
+
+
+@for_each("turns", ["k < K / (32 * S)", "k * 32 * S < K"])
+def test_tries_edits_with_a_whole_slice_of_every_launch(turns: str) -> None:
+    """A run with K = 32 has no slice, or a half of one, in the second launch."""
+    text = plant(
+        ("__global__", "template <int S> __global__"),
+        ("for (int k = 0; k < K / 32; ++k) {", f"for (int k = 0; {turns}; ++k) for (int s = 0; s < S; ++s) {{"),
+        ("k * 32 + i / 2 * 16", "(k * S + s) * 32 + i / 2 * 16"),
+        ("(b + k * 32),", "(b + (k * S + s) * 32),"),
+        ("(b + k * 32 + 16)", "(b + (k * S + s) * 32 + 16)"),
+        (
+            "gemm<<<dim3(N / 8, M / 32), 64>>>(A, B, C, sa, sb, M, N, K);",
+            "gemm<1><<<dim3(N / 8, M / 32), 64>>>(A, B, C, sa, sb, M, N, K);\n"
+            "  gemm<2><<<dim3(N / 8, M / 32), 64>>>(A, B, C, sa, sb, M, N, K);",
+        ),
+        text=TEXT,
+    )
+    assert check_text(text).kernels and not check_text(text).findings
+    wrong = plant(("threadIdx.x / 32 * 16", "threadIdx.x / 32 * 8"), text=text)
+    (found,) = check_text(wrong, search=True).findings
+    assert [edit.text for edit in found.edits] == ["16"]
+
+
+def test_tries_no_edit_of_what_loads_the_other_operand() -> None:
+    load = "__device__ uint32_t load_{0}(const int8_t* p) {{ int at = {1} * 4; return *(const uint32_t*)(p + at); }}\n"
+    helpers = load.format("a", "0") + load.format("b", "0 / 2")
+    text = plant(
+        ("__global__", f"{helpers}__global__"),
+        ("*reinterpret_cast<const uint32_t*>(a +", "load_a(a +"),
+        ("*reinterpret_cast<const uint32_t*>(b + k * 32),", "load_b(b + k * 32),"),
+        ("*reinterpret_cast<const uint32_t*>(b + k * 32 + 16)", "load_b(b + k * 32 + 16)"),
+        ("(col + g) * K", "(col + t) * K"),
+        text=TEXT,
+    )
+    repair = find_product_search(text, {}, (), {"gemm"})
+    assert isinstance(repair, MethodType)
+    of_b = replace(repair.__self__, sides=(B,))
+    tried = {edit.span[0] for _, edit in of_b.list_candidates([])}
+    inside = {name: range(text.index(f"load_{name}("), text.index("\n", text.index(f"load_{name}("))) for name in "ab"}
+    assert not tried.intersection(inside["a"]) and tried.intersection(inside["b"])
 
 
 @for_each("name", OTHERS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from lanescope.workbench.products.known_sizes import KnownSizes
-from lanescope.workbench.products.result_judge import judge_known_products
+from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.test_known_products import KERNEL
 from tests.transfer_kernels import plant
@@ -19,7 +19,7 @@ def rename(names: Mapping[str, str], text: str = KERNEL) -> str:
 
 
 def is_proved(text: str) -> bool:
-    return set(judge_known_products(text, {}, (), {"gemm"}).proved) == {"gemm"}
+    return set(judge_results(text, {}, (), {"gemm"}).proved) == {"gemm"}
 
 
 SQUARE = rename({"M": "n_", "N": "n_", "K": "n_"}, plant((PARAMETERS, ", int N)"), text=KERNEL))

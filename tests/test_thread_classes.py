@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.products.result_judge import judge_known_products
+from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.test_known_products import TILED
 from tests.thread_tile_kernels import KERNEL
@@ -61,7 +61,7 @@ struct Sum {
     sample=3,
 )
 def test_objects_are_constructed_and_their_templates_called(change: tuple[str, str], why: str) -> None:
-    found, open_, _ = judge_known_products(plant(change, text=CLASSES), {}, (), {"gemm"})
+    found, open_, _ = judge_results(plant(change, text=CLASSES), {}, (), {"gemm"})
     assert [why in one.message for one in (*open_, *found)] == [True] * bool(why)
 
 
@@ -99,7 +99,7 @@ PLACED = "(blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN"
 def test_several_results_of_a_function_are_known(head: str, code: str) -> None:
     placed = PLACED.replace("blockIdx.y", "row").replace("blockIdx.x", "col")
     text = plant((KERNEL, head + KERNEL), ("  float* c = ", f"  {code}\n  float* c = "), (PLACED, placed), text=TILED)
-    assert judge_known_products(text, {}, (), {"gemm"}).open == []
+    assert judge_results(text, {}, (), {"gemm"}).open == []
     wrong = text.replace("col * BN", "row * BN")
-    (point,) = judge_known_products(wrong, {}, (), {"gemm"}).open
+    (point,) = judge_results(wrong, {}, (), {"gemm"}).open
     assert "not stored at their row and column" in point.message

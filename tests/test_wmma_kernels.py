@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.reader.threads import runner
 from lanescope.workbench.products.product_report import ProductReport
-from lanescope.workbench.products.result_judge import judge_known_products
+from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
 from tests.test_check_results import WMMA
@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[tuple[str, str], ...] | None] = {
 
 
 def judge(*changes: tuple[str, str], text: str = WMMA) -> ProductReport:
-    return judge_known_products(plant(*changes, text=text), {}, (), {"gemm"})
+    return judge_results(plant(*changes, text=text), {}, (), {"gemm"})
 
 
 @for_each("kind", KINDS, sample=1)

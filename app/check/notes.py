@@ -106,7 +106,7 @@ def describe_verified(report: CheckReport) -> str:
     parts = list(_list_verdicts(report))
     if not parts and (report.verified or report.findings):
         return f"no descriptor in {where}"
-    return "; ".join(parts) or f"nothing to verify: no descriptor, wgmma or tcgen05.mma in {where}"
+    return "; ".join(parts) or f"nothing to verify: no descriptor, matrix instruction or wmma in {where}"
 
 
 def _list_verdicts(report: CheckReport) -> Iterator[str]:

@@ -41,7 +41,7 @@ from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_mistakes import find_other_map_types
 from lanescope.workbench.products.product_report import ProductReport
-from lanescope.workbench.products.result_judge import find_product_search, judge_known_products
+from lanescope.workbench.products.result_judge import find_product_search, judge_results
 from lanescope.workbench.products.result_origins import OriginReport, check_origins, proves_all
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
@@ -346,7 +346,7 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> Produc
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
     doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
     others = {kernel.name for kernel in fragments.kernels if kernel.name}
-    return judge_known_products(source.text, given, launches, proved, doubted, others)
+    return judge_results(source.text, given, launches, proved, doubted, others)
 
 
 def _find_search(

@@ -26,7 +26,7 @@ def call_function(
     values: Sequence[Value],
     places: Sequence[int] = (),
     words: Mapping[str, Value] | None = None,
-    text: str = "",
+    text: str = "a value",
 ) -> Value:
     """Return the result of one of FUNCTIONS.
 

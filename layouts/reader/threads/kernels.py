@@ -369,7 +369,7 @@ class _Program:
                 runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
             runner.sizes = self.tiles.sizes.get(kernel)
-            runner.tape = NumberTape(runner.threads) if self.tiles.computes else None
+            runner.tape = NumberTape() if self.tiles.computes else None
             runner.grid = find_grid(self.tiles.grids, kernel, instance.templates) or runner.grid
         if cluster is not None:
             runner.cluster, runner.block_index = cluster, cluster.block

@@ -6,7 +6,6 @@ V of this key. What is left is how much of each key O has: a sum that is not of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from lanescope.reader.threads.memory.number_tape import (
     NumberTape,
     TapeStep,
     TapeView,
+    multiply_add,
     spread,
 )
 from lanescope.reader.threads.memory.records import LoadedRegister
@@ -37,7 +37,6 @@ _UNSCALED = (
     "Here, P·V of some keys is added to that of others with another factor: O and the sum of P have to be multiplied by"
     " exp(old maximum - new maximum) of their row, and each key counts once."
 )
-_EXTREME = re.compile(r"_*[fh]?(?:max|min)")
 _NONE, _MANY = -1, -2  # of no row, of several
 
 
@@ -78,7 +77,7 @@ class StoredOutput:
         """Return whether the last that is done with the elements is a division, or a multiplication."""
         steps = {step.record: step for step in self.tape.steps}
         last = [steps.get(int(one.data.record[one.mask][0, 0])) for one in self.stores]
-        return all(step is not None and step.name in ("/", "*", "div", "mul") for step in last)
+        return all(step is not None and step.function in (np.divide, np.multiply) for step in last)
 
     @property
     def is_unordered(self) -> bool:
@@ -86,7 +85,7 @@ class StoredOutput:
         order = self.run.order
         return order is not None and (order.lost or order.is_uneven)
 
-    def read(self, view: TapeView) -> Any:
+    def read_tags(self, view: TapeView) -> Any:
         """Return what a view has for the elements."""
         return read_elements(self.run, self.stores, view)[0]
 
@@ -95,7 +94,7 @@ def read_elements(run: KernelRunner, stores: Sequence[NumberStore], view: TapeVi
     """Return (what a view has for stored elements, their numbers, the number of the store of each)."""
     values, index, store = [], [], []
     for n, one in enumerate(stores):
-        found = view.read(run, one.data)[one.mask]
+        found = view.read_numbers(run, one.data)[one.mask]
         values.append(found.ravel())
         index.append((one.index[one.mask][:, None] + np.arange(found.shape[1])).ravel())
         store.append(np.full(found.size, n))
@@ -177,8 +176,12 @@ class _CauseFinder:
         for step in self.output.tape.steps:
             parts = view.arrange(self.run, step) if step.instruction is not None else None
             if step.instruction is None or parts is None:
-                result, found = _join([view.read(self.run, value)[step.mask] for value in step.operands], pairs)
-                if pairs and _EXTREME.match(step.name):  # the maximum of a row is of all keys, whichever has it
+                values = (view.read_numbers(self.run, value)[step.mask] for value in step.operands)
+                result, found = _join(list(values), pairs)
+                if pairs and step.function in (
+                    np.fmax,
+                    np.fmin,
+                ):  # the maximum of a row is of all keys, whichever has it
                     result = np.where(result >= 0, _MANY, result)
                 whole = np.full((self.run.threads, result.shape[1]), _NONE)
                 whole[step.mask] = result
@@ -196,9 +199,9 @@ class _CauseFinder:
     def _is_nothing(self, step: TapeStep, view: TapeView) -> Any:
         """Return which results are 0 since they have a factor 0 that is of nothing, whatever the other one is."""
         found: Any = False
-        for value in step.operands if step.name in ("*", "mul") else ():
-            numbers = self.output.tape.view.read(self.run, value)
-            found = found | ((view.read(self.run, value) == _NONE) & (numbers == 0))
+        for value in step.operands if step.function is np.multiply else ():
+            numbers = self.output.tape.view.read_numbers(self.run, value)
+            found = found | ((view.read_numbers(self.run, value) == _NONE) & (numbers == 0))
         return found
 
     def _note_pairs(self, step: TapeStep, parts: Sequence[Ints]) -> None:
@@ -228,7 +231,7 @@ class _CauseFinder:
 
     def _list_misplaced(self) -> Iterator[tuple[Span, str]]:
         """Yield stores of elements of O of other rows or columns."""
-        row, column = self.output.read(self.rows), self.output.read(self.columns)
+        row, column = self.output.read_tags(self.rows), self.output.read_tags(self.columns)
         known = ~self.output.right & (row >= 0) & (column >= 0)
         moved = known & ((row != self.place[0]) | (column != self.place[1]))
         own = self.form.expect(self.names, (row * self.form.dim + column)[moved])
@@ -253,7 +256,10 @@ class _CauseFinder:
     def list_other_keys(self) -> Iterator[tuple[Span, str]]:
         """Yield the load of V that is not of the keys of P."""
         for site, key, other in self.other:
-            yield site, f"P of key {key} is multiplied by row {other} of V: their tiles, or their places there, differ."
+            yield (
+                site,
+                f"P of row {key} of K meets row {other} of V: their tiles, or their places there, differ.",
+            )
 
     def _list_weights(self) -> Iterator[tuple[Span, str]]:
         """Yield where numbers of several keys are added that are not scaled alike, or where they are divided."""
@@ -265,7 +271,10 @@ class _CauseFinder:
         chosen = np.flatnonzero(weights > 0)
         chosen = chosen[:: -(-len(chosen) // _REPLAYED) | 1]  # of all columns of a tile
         steps = list(self._list_places(row, column))
-        shares = [self._list_shares(self._replay(int(keys[key]), column), steps) / weights[key] for key in chosen]
+        shares = []
+        for key in chosen:
+            tables = self._replay(int(keys[key]), column).tables
+            shares.append(np.array([tables[step.record].flat[at] for step, at in steps]) / weights[key])
         last, found = self.output.tape.steps[-1], np.zeros(0)
         for (step, _), found in zip(steps, np.transpose(shares), strict=True) if shares else ():
             last, taken = step, np.abs(found[np.abs(found) > _LITTLE])
@@ -276,7 +285,7 @@ class _CauseFinder:
             at = int(np.abs(found).argmin())
             lost = self._find_loss(self._replay(int(keys[chosen[at]]), column), (row, column))
             if lost is not None:
-                yield lost, f"O loses P·V of key {chosen[at]} here: it is multiplied by 0."
+                yield lost, f"O loses P·V of row {keys[chosen[at]]} of K here: it is multiplied by 0."
         elif found.size and np.abs(found - 1).min() > _UNLIKE and np.ptp(found) <= _UNLIKE * np.abs(found).max():
             yield self._find_sum(last), "O is not divided by the sum of P over all keys of its row."
 
@@ -287,18 +296,14 @@ class _CauseFinder:
             if mine.any():
                 yield step, int(mine.argmax())
 
-    def _list_shares(self, view: TapeView, steps: Sequence[tuple[TapeStep, int]]) -> Floats:
-        """Return the numbers that a view has at places of steps."""
-        return np.array([view.tables[step.record].flat[at] for step, at in steps])
-
     def _find_loss(self, view: TapeView, place: tuple[int, int]) -> Span | None:
         """Return where an element of O that has a share of a key is multiplied by 0. place: its row and column."""
         for step in self.output.tape.steps:
             lost = np.abs(view.tables[step.record]) <= _LITTLE
-            for value in step.operands if step.name in ("*", "mul") else ():
-                row, column = (tags.read(self.run, value) for tags in (self.rows, self.columns))
+            for value in step.operands if step.function is np.multiply else ():
+                row, column = (tags.read_numbers(self.run, value) for tags in (self.rows, self.columns))
                 mine = (row == place[0]) & (column == place[1]) & lost
-                if (mine & (np.abs(view.read(self.run, value)) > _LITTLE)).any():
+                if (mine & (np.abs(view.read_numbers(self.run, value)) > _LITTLE)).any():
                     return step.site
         return None
 
@@ -360,7 +365,7 @@ class _CauseFinder:
             if not others:
                 return step.site
             step = others[0]
-            if step.name in ("+", "add") or "fma" in step.name:
+            if step.function in (np.add, multiply_add):
                 return step.site
 
 

@@ -35,12 +35,12 @@ _COUNT = {"batch", "bs", "b", "bh", "batches", "head", "heads", "nheads", "nhead
 
 
 def split_words(name: str) -> set[str]:
-    """Return the words of a name in lower case.
+    """Return the words of a name, or of a member's, in lower case.
 
     >>> sorted(split_words("params.seqlen_q") | split_words("headDim"))
-    ['dim', 'head', 'params', 'q', 'seqlen']
+    ['dim', 'head', 'q', 'seqlen']
     """
-    return {word.lower() for word in _WORD.findall(name)}
+    return {word.lower() for word in _WORD.findall(name.rpartition(".")[2])}
 
 
 def find_roles(names: Collection[str]) -> dict[str, str]:
@@ -50,7 +50,7 @@ def find_roles(names: Collection[str]) -> dict[str, str]:
     {'q': 'Q', 'k': 'd_K', 'v': 'v_ptr', 'o': 'out'}
     """
     names = [name for name in names if not _NO_ARRAY.search(name.rpartition(".")[2])]
-    found = {role: [name for name in names if split_words(name.rpartition(".")[2]) & of] for role, of in _ROLES.items()}
+    found = {role: [name for name in names if split_words(name) & of] for role, of in _ROLES.items()}
     known = all(len(found[role]) == 1 for role in "qkv")
     return {role: of[0] for role, of in found.items() if len(of) == 1} if known else {}
 
@@ -61,7 +61,7 @@ def is_length(name: str) -> bool:
     >>> [is_length(name) for name in ("seq_len", "n_kv", "n_kv_heads")]
     [True, True, False]
     """
-    words = split_words(name.rpartition(".")[2])
+    words = split_words(name)
     return bool(words & _LENGTH) and not words & (_DIM | _COUNT | {"stride"})
 
 
@@ -74,7 +74,7 @@ class AttentionSizes(KnownMatrices):
     dim: int = 64
 
     def find(self, name: str) -> int | None:
-        words = split_words(name.rpartition(".")[2])
+        words = split_words(name)
         if "stride" in words:
             return None
         if words & _DIM:
@@ -87,13 +87,13 @@ class AttentionSizes(KnownMatrices):
 
     def is_dim(self, name: str) -> bool:
         """Return whether a name is that of the elements of a head."""
-        return bool(split_words(name.rpartition(".")[2]) & _DIM)
+        return bool(split_words(name) & _DIM)
 
     def list_lengths(self, sizes: Mapping[str, int]) -> tuple[int, int]:
         """Return the number of queries and of keys of a launch."""
         lengths = list(filter(is_length, sizes))
-        keys = [sizes[name] for name in lengths if split_words(name.rpartition(".")[2]) & _OF_KEYS]
-        queries = [sizes[name] for name in lengths if not split_words(name.rpartition(".")[2]) & _OF_KEYS]
+        keys = [sizes[name] for name in lengths if split_words(name) & _OF_KEYS]
+        queries = [sizes[name] for name in lengths if not split_words(name) & _OF_KEYS]
         return (queries or keys or [self.queries])[0], (keys or queries or [self.keys])[0]
 
 
@@ -120,9 +120,7 @@ class AttentionForm:
         """Return (the rows of K and V, the weight of each) for a row of Q."""
         keys, each = self.list_keys(row), np.arange(self.dim)
         q = number_elements(names["q"], row * self.dim + each)
-        head = row // self.apart // self.lengths[0]
-        place = head * self.lengths[1] * self.apart + row % self.apart
-        scores = _number_keys(names["k"], place, len(keys), self.apart, self.dim) @ q * self.scale
+        scores = _number_keys(names["k"], int(keys[0]), len(keys), self.apart, self.dim) @ q * self.scale
         if self.causal is not None:
             query = row // self.apart % self.lengths[0]
             scores = np.where(np.arange(len(keys)) <= query + self.causal, scores, -np.inf)

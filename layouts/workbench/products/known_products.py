@@ -92,7 +92,7 @@ def _is_followed(part: OpenPart) -> bool:
 def _takes(verdict: ProductVerdict, depth: int) -> bool:
     """Return whether every sum has as many products as K, which may be less than a slice of the kernel."""
     sums = (sum(each.a.places[0].shape[-1] for each in one.products) for one in verdict.every)
-    return all(count == depth for count in sums)
+    return all(verdict.fragments.values()) and all(count == depth for count in sums)
 
 
 @dataclass(frozen=True, slots=True)

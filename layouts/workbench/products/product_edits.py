@@ -17,7 +17,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.broken_products import A, B, D
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.reads.twin_statements import list_twin_edits
-from lanescope.workbench.repair.name_edits import list_name_edits
+from lanescope.workbench.repair.name_edits import WORD, list_name_edits
 from lanescope.workbench.repair.usual_edits import list_number_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
@@ -28,7 +28,6 @@ TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A
 MOST_TRIED = 200
 _MOST_RANK = 3  # of the numbers that are tried
 _BLOCK = "blockIdx"
-_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)\s*([^;{}]+)")
 _LOST = "Elements of D are stored over others, or nowhere"
 _TWICE = "Products take the same rows of A and columns of B for several elements of D, or mix those of several"
@@ -194,7 +193,7 @@ def _depends(blank: str, one: StatementWords, edit: TextEdit, drivers: Set[str])
         depth += (word in "([{") - (word in ")]}")
         if not depth and word in ("+", "-", ",", "=", "+=", "-=", ";"):
             first, past = (span[1], past) if span[1] <= edit.span[0] else (first, min(past, span[0]))
-    words = {*_WORD.findall(blank[first:past]), *_WORD.findall(edit.text)}
+    words = {*WORD.findall(blank[first:past]), *WORD.findall(edit.text)}
     return not drivers.isdisjoint(_close_words(blank, function, frozenset(words)))
 
 
@@ -213,5 +212,5 @@ def _list_setting(blank: str, function: FunctionText) -> dict[str, set[str]]:
     """Return the names in the values that a function gives each name."""
     found: dict[str, set[str]] = {}
     for one in _SET.finditer(blank, *function.body):
-        found.setdefault(one[1], set()).update(_WORD.findall(one[2]))
+        found.setdefault(one[1], set()).update(WORD.findall(one[2]))
     return found

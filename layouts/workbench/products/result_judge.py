@@ -17,7 +17,7 @@ from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
 
 
-def judge_known_products(
+def judge_results(
     text: str,
     macros: Mapping[str, str],
     recorded: Sequence[KernelLaunchRecord],
@@ -25,7 +25,7 @@ def judge_known_products(
     doubted: Set[str] = frozenset(),
     others: Set[str] = frozenset(),
 ) -> ProductReport:
-    """Return mistakes and open points of the kernels whose D is not known to be A·B.
+    """Return mistakes and open points of the kernels whose D is not known to be A·B, or whose O softmax(Q·Kᵀ)·V.
 
     proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong or are not
     known, which are open only where a line shows it; others: of those without a verdict, which are run only if they

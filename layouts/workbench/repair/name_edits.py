@@ -17,7 +17,7 @@ from lanescope.workbench.text.function_texts import find_enclosing_function
 from lanescope.workbench.text.statement_words import StatementWords
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*=(?!=)\s*([^;{}?=,]+)[;,]")
 _SPLIT = re.compile(r"[\s(]*([A-Za-z_][\w.]*)\s*(?:[/%&]|>>)")
 _LONGEST = 3  # letters of a name of one part that another letter makes another one: BM and BN
@@ -86,7 +86,7 @@ def _list_factor_edits(one: StatementWords, parts: Mapping[str, Sequence[str]]) 
 @lru_cache(maxsize=64)
 def _find_names(body: str, parameters: Sequence[str]) -> tuple[str, ...]:
     """Return the names that a function uses."""
-    return tuple(dict.fromkeys((*parameters, *_WORD.findall(body))))
+    return tuple(dict.fromkeys((*parameters, *WORD.findall(body))))
 
 
 @lru_cache(maxsize=64)

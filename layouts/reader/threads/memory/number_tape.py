@@ -49,13 +49,20 @@ _NAME = re.compile(  # of CUDA: fmaxf, __expf, __fadd_rn, __fdividef, __hfma2_rn
 _ROUNDED = {  # words of an opcode that change no more than how a result is rounded
     *("rn", "rz", "rm", "rp", "approx", "full", "ftz", "f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
 }
+
+
+def multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """Return a · b + c."""
+    return a * b + c
+
+
 _FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {  # by name and number of operands
     **dict.fromkeys((("+", 2), ("add", 2)), np.add),
     **dict.fromkeys((("-", 2), ("sub", 2)), np.subtract),
     **dict.fromkeys((("*", 2), ("mul", 2)), np.multiply),
     **dict.fromkeys((("/", 2), ("div", 2)), np.divide),
     **dict.fromkeys((("-", 1), ("neg", 1)), np.negative),
-    **dict.fromkeys((("fma", 3), ("mad", 3)), lambda a, b, c: a * b + c),
+    **dict.fromkeys((("fma", 3), ("mad", 3)), multiply_add),
     **dict.fromkeys((("exp2", 1), ("ex2", 1)), np.exp2),
     **dict.fromkeys((("log2", 1), ("lg2", 1)), np.log2),
     ("+", 1): np.positive,
@@ -89,13 +96,18 @@ class TapeStep:
     mask: Mask
     instruction: Instruction | None = None
 
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """What it computes; None for a product, and if that is not known."""
+        return find_function(self.name, len(self.operands)) if self.instruction is None else None
+
     def compute(self, run: KernelRunner, view: TapeView) -> Any:
         """Return the result with the numbers of a view; None if an operand is not known."""
         if self.instruction is not None:
             parts = view.arrange(run, self)
             return None if parts is None else spread(self.instruction.operand("d"), parts[0] @ parts[1] + parts[2])
-        parts = [view.read(run, value) for value in self.operands]
-        function = find_function(self.name, len(parts))
+        parts = [view.read_numbers(run, value) for value in self.operands]
+        function = self.function
         if function is None or any(one is None for one in parts):
             return None
         return function(*parts) if len({one.shape[1] for one in parts} - {1}) < 2 else None
@@ -143,7 +155,7 @@ class TapeView:
         self.elements, self.zero, self.unknown = elements, zero, unknown
         self.tables: dict[int, Any] = {}  # by record: [threads, elements]
 
-    def read(self, run: KernelRunner, value: Any) -> Any:
+    def read_numbers(self, run: KernelRunner, value: Any) -> Any:
         """Return the numbers of a value's elements, [threads, elements]; None if they are not known."""
         if isinstance(value, ThreadNumber) and value.const is not None:
             numbers = spread_coefficient(value.const, run.threads)[:, None]
@@ -181,7 +193,7 @@ class TapeView:
     def arrange(self, run: KernelRunner, step: TapeStep) -> list[Any] | None:
         """Return A, B and C of a product as the matrices of each warp; None if one is not known."""
         assert step.instruction is not None
-        parts = [[self.read(run, value) for value in of] for of in step.operands]
+        parts = [[self.read_numbers(run, value) for value in of] for of in step.operands]
         operands = [step.instruction.operand(name) for name in "abd"]
         for operand, of in zip(operands, parts, strict=True):
             each = operand.coords["row"].shape[1] // len(of)
@@ -193,8 +205,7 @@ class TapeView:
 class NumberTape:
     """The numbers of a run, in the order in which they are computed."""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self) -> None:
         self.view = TapeView(number_elements)
         self.widths: dict[int, int] = {}  # by record: bytes of an element
         self.units: dict[str, int] = {}  # the same by array
