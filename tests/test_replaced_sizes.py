@@ -95,7 +95,7 @@ LAUNCHES = {
 PASSED = {"a vector": "make_int3(M, N, K)", "a struct in a struct": "Arguments{C, {M, N, K}}"}
 
 
-@for_each("style", LAUNCHES, sample=2)
+@for_each("style", LAUNCHES, sample=1)
 def test_sizes_are_followed_through_a_launch(style: str) -> None:
     text = "struct Shape { int m, n, k; };\nstruct Arguments { __nv_bfloat16* C; Shape shape; };\n" + KERNEL + SQUARE
     text = plant(LAUNCHES[style], text=text)

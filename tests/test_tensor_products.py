@@ -236,7 +236,7 @@ def test_the_id_of_scale_factors_follows_k(old: str, new: str) -> None:
     assert "scale factors" in explain_open((old, new), text=BY_BYTE)
 
 
-@for_each(("old", "new"), SCALES, sample=4)
+@for_each(("old", "new"), SCALES, sample=2)
 def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str) -> None:
     assert "scale factors" in explain_open((old, new), text=PACKED)
 
