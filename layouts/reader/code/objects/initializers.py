@@ -37,15 +37,15 @@ MOST_CELLS = 64  # items of an array without an initializer that is evaluated it
 _INTEGRAL = re.compile(r"_(\d+)$")
 
 
-def make_default(ev: Evaluator, kind: ResolvedType | None, name: str, symbolic: bool = False) -> Any:
+def make_default(ev: Evaluator, kind: ResolvedType | None, name: str) -> Any:
     """Make the value of a variable without an initializer."""
     if kind is None:
         return OpaqueValue(name)
     if kind.dims:
         return _make_default_array(ev, kind, name)
     if kind.record is not None and not kind.pointers:
-        return make_initialized(ev, kind.record, name) if not symbolic else ev.make_instance(kind.record, name)
-    if kind.integer is not None and not kind.pointers and not symbolic:
+        return make_initialized(ev, kind.record, name)
+    if kind.integer is not None and not kind.pointers:
         return OpaqueValue(name, kind, head="uninitialised")
     return ev.make_symbolic_value(kind, name)
 

@@ -54,7 +54,6 @@ from lanescope.reader.code.values import (
     ObjectValue,
     OpaqueValue,
     ReferredPlace,
-    ResolvedType,
 )
 
 if TYPE_CHECKING:
@@ -351,6 +350,6 @@ def run_entry(
         ev.leave_function()
 
 
-def make_array(ev: Evaluator, values: Iterable[Any], element: ResolvedType | None = None, name: str = "") -> ArrayValue:
+def make_array(ev: Evaluator, values: Iterable[Any]) -> ArrayValue:
     """Make an array that no variable holds."""
-    return ArrayValue([Cell(value, element) for value in values], element, name)
+    return ArrayValue([Cell(value) for value in values])

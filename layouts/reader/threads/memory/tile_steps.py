@@ -52,11 +52,6 @@ class TileSteps:
     steps: list[TileStep] = field(default_factory=list)
     open: bool = False
 
-    @property
-    def has_bulk_groups(self) -> bool:
-        """Whether bulk copies to global memory are committed."""
-        return any(step.kind == "bulk commit" for step in self.steps)
-
     def add(self, run: KernelRunner, step: TileStep) -> None:
         """Add a step of threads; an access is left out, and a wait counts, if it may not be executed."""
         self.open |= len(self.steps) >= _MOST_STEPS or ("commit" in step.kind and not run.is_certain)
