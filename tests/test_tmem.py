@@ -170,6 +170,49 @@ def test_faults_have_the_names_of_ptxass_checks() -> None:
     assert [f.code for f in tmem.find_access_faults(load, 0, 500, 0, Allocation())] == ["out_of_physical_bounds"]
 
 
+def _read_verdict(query: str) -> tuple[str, str]:
+    """Return the state of the page's verdict and its first sentence."""
+    found = re.search(r'class="verdict (\w+)".*?<h2>(.*?)</h2>', share_client().get(f"/tmem?{query}").text, re.S)
+    assert found
+    return found[1], " ".join(found[2].split())
+
+
+def test_operands_that_an_mma_only_takes_from_tensor_memory_have_to_be_placed() -> None:
+    scaled = "kind=mxf8f6f4&n=128"
+    assert _read_verdict(scaled) == ("care", "Scale A and scale B have no address yet")
+    assert _read_verdict(scaled + "&scale_a_at=128") == ("care", "Scale B has no address yet")
+    assert _read_verdict(scaled + "&scale_a_at=128&scale_b_at=132") == ("ok", "3 operands, no conflicts")
+    assert _read_verdict("sparse=1") == ("care", "Metadata has no address yet")
+    assert (
+        _read_verdict("m=128&n=64&more=kind=mxf8f6f4 d=64 m=128 n=64 scale_a=400")[1] == "2: scale B has no address yet"
+    )
+    assert _read_verdict("m=128&n=64") == ("ok", "1 operand, no conflicts")  # A may be in shared memory
+    assert _read_verdict(scaled + "&scale_a_at=128&d_at=120")[0] == "bad"
+
+
+@for_each(
+    "query, named",
+    [
+        ("n=64", []),
+        ("n=64&access=tcgen05.ld.32x32b.x4", ["Blue"]),
+        ("n=64&alloc=64", ["Grey"]),
+        ("n=64&a_at=60", ["Red"]),
+        ("n=64&a_at=60&alloc=128&access=tcgen05.ld.32x32b.x4", ["Blue", "Red", "Grey"]),
+    ],
+)
+def test_the_legend_names_what_the_picture_has(query: str, named: list[str]) -> None:
+    legend = re.search(r"<figcaption class.*?</figcaption>", share_client().get(f"/tmem?{query}").text, re.S)
+    assert legend and re.findall("Blue|Red|Grey", legend[0]) == named
+
+
+def test_names_of_narrow_operands_are_on_lines_of_their_own() -> None:
+    page = share_client().get("/tmem?kind=mxf4nvf4&n=256&scale_vec=4X&scale_a_at=256&scale_b_at=260").text
+    heights = dict(re.findall(r'y="([\d.]+)" font-size="\d+">(scale [AB])<', page))
+    assert sorted(heights.values()) == ["scale A", "scale B"]
+    low, high = sorted(map(float, heights))
+    assert high - low >= 9  # the size of their font
+
+
 def test_what_is_open_is_refused() -> None:
     with pytest.raises(LayoutError, match="is not documented"):
         tmem.make_tmem_layout(TmemMma(F8, ALONE, True, 64, 64), "metadata")

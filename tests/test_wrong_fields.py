@@ -137,6 +137,12 @@ def test_every_wrong_field_says_so_and_keeps_what_was_typed(client: Client, path
         assert len(forms.messages[f"{name}-error"]) > 10, name
 
 
+def test_a_banner_names_the_wrong_fields(client: Client) -> None:
+    assert "M is wrong. The picture" in " ".join(client.get("/tmem?m=abc").text.split())
+    assert "M and N are wrong. The picture" in " ".join(client.get("/tmem?m=abc&n=").text.split())
+    assert "K is 5. kind::f16 has 16 here." in client.get("/tmem?k=5").text  # the form does not show K
+
+
 def test_another_access_of_the_banks_page_is_named_in_its_error(client: Client) -> None:
     """The fields of the first access are its own; that of the others names each of them."""
     said = [

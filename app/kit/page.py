@@ -28,7 +28,7 @@ from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
 from lanescope.app.kit.query_names import describe_ignored_names
-from lanescope.app.kit.question_form import list_unplaced_errors, name_field
+from lanescope.app.kit.question_form import join_wrong_labels, list_unplaced_errors, name_field
 from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
@@ -173,7 +173,7 @@ def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
 
 
 templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST, "TARGETS": TARGETS}
-templates.env.globals["list_unplaced_errors"] = list_unplaced_errors
+templates.env.globals |= {"join_wrong_labels": join_wrong_labels, "list_unplaced_errors": list_unplaced_errors}
 templates.env.filters["format_error"] = format_error
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from lanescope.app.kit.question import NO_YES, Field, Option, fields_of, is_within, parse_option
 from lanescope.errors import LayoutError, join_errors
-from lanescope.inputs import get_last_name
+from lanescope.inputs import get_last_name, join_words
 
 Words = Sequence[str] | Mapping[str, str]  # allowed words of a control; a mapping gives their texts
 
@@ -105,6 +105,11 @@ def list_unplaced_errors(error: LayoutError | None, *forms: Mapping[str, Control
     """Return the errors that no control of the forms shows."""
     shown = {str(one) for form in forms for control in form.values() for one in control.refused}
     return [one for one in (error.every if error else ()) if str(one) not in shown]
+
+
+def join_wrong_labels(*forms: Mapping[str, Control]) -> str:
+    """Return the labels of the controls that show errors, as in "M and N"."""
+    return join_words(list(dict.fromkeys(one.label for form in forms for one in form.values() if one.refused)))
 
 
 def _word_error(error: LayoutError, field: Field) -> str:

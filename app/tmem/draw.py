@@ -95,16 +95,6 @@ def _draw_panel(
             tooltip = f"<title>{escape(text)}</title></rect>"
             look = f'fill="var(--fill-{n % FILLS})" stroke="var(--cell-line)" stroke-width=".6">'
             out.append(box(lane, last, column, to, look + tooltip))
-        for lane, last, column, to in boxes[:1]:
-            high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
-            room = (to - column + 1) * wide
-            size = 12 if room > 7.4 * len(operand.name) else 9
-            anchor = "middle" if room > 5.6 * len(operand.name) else "start"
-            at = x + (column + (to - column + 1) / 2) * wide if anchor == "middle" else x + column * wide + 1
-            out.append(
-                f'<text x="{at:.1f}" y="{high:.1f}" font-size="{size}" text-anchor="{anchor}"'
-                f' fill="var(--cell-ink)">{escape(operand.name)}</text>'
-            )
     out += [
         box(*rectangle, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>')
         for rectangle in find_rectangles(overlap)
@@ -112,6 +102,7 @@ def _draw_panel(
     if touched is not None:
         edge = 'fill="var(--accent)" fill-opacity=".16" stroke="var(--accent)" stroke-width="1.6"/>'
         out += [box(*rectangle, edge) for rectangle in find_rectangles(touched)]
+    out += _draw_names([operand for operand, _ in placed], x, wide)
     for quarter in range(LANES // QUARTER):
         y = TOP + quarter * QUARTER * LANE
         if quarter:
@@ -125,4 +116,28 @@ def _draw_panel(
             f' {quarter}</text><text x="{x - 8:.1f}" y="{middle + 12:.1f}" font-size="8.5" text-anchor="end"'
             f' fill="var(--muted)">{quarter * QUARTER}–{quarter * QUARTER + QUARTER - 1}</text>'
         )
+    return out
+
+
+def _draw_names(operands: list[PlacedOperand], x: float, wide: float) -> list[str]:
+    """Write each operand's name into its first rectangle, or beside it, a line lower each time, if it has no room."""
+    out = []
+    beside = 0
+    for operand in operands:
+        for lane, last, column, to in find_rectangles(operand.mask)[:1]:
+            room, size = (to - column + 1) * wide, len(operand.name)
+            high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
+            look = f'x="{x + column * wide + room / 2:.1f}" text-anchor="middle" fill="var(--cell-ink)"'
+            if room < 5.6 * size:
+                beside += 1
+                high += 12 * beside
+                left = x + (to + 1) * wide + 3
+                end = "start" if left + 5.6 * size < x + COLUMNS * wide else "end"
+                left = left if end == "start" else x + column * wide - 3
+                look = (
+                    f'x="{left:.1f}" text-anchor="{end}" fill="var(--ink)" stroke="var(--raised)" stroke-width="3"'
+                    ' paint-order="stroke"'
+                )
+            font = 12 if room > 7.4 * size else 9
+            out.append(f'<text {look} y="{high:.1f}" font-size="{font}">{escape(operand.name)}</text>')
     return out

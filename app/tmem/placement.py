@@ -23,12 +23,13 @@ from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem import Allocation, Mask, PlacedOperand, PlacementFault, TensorAccess, TmemMma
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words, parse_integer, require_text
+from lanescope.inputs import capitalize_sentence, join_words, parse_integer, require_text
 from lanescope.render.tmem import render_statement
 
 Place = tuple[int, int]  # lane, column
 CALLED = {"d": "D", "a": "A", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
 MOST_MORE = 3
+HIDDEN = ("k", "bits", "split", "first", "target")  # fields that the form does not show
 SHOWN_THREADS, SHOWN_REGISTERS = (0, 1, 2, 31), 4  # of a warp's load
 
 
@@ -100,7 +101,7 @@ class PlacementQuestion(PlacedQuestion):
     alloc: int = number_field(tmem.COLUMNS, "Columns allocated", "Columns that the kernel allocated.", size=4)
     first: int = number_field(0, "First column", "The first of them.")
     idesc: int | None = parsed_field(
-        _parse_word, "Its idesc", "The MMA's instruction descriptor.", size=12, placeholder="0x08400490"
+        _parse_word, "Instruction descriptor", "The MMA's idesc.", size=15, placeholder="e.g. 0x08400490"
     )
     more: tuple[PlacedQuestion, ...] = parsed_field(
         _parse_more,
@@ -108,7 +109,7 @@ class PlacementQuestion(PlacedQuestion):
         "One a line: kind=f16 m=128 n=64 d=320.",
         rows=2,
         wide=True,
-        placeholder="kind=f16 m=128 n=64 d=320",
+        placeholder="e.g. kind=f16 m=128 n=64 d=320",
     )
     access: str = text_field(
         "",
@@ -117,15 +118,15 @@ class PlacementQuestion(PlacedQuestion):
         check=tmem.parse_access,
         wide=True,
         size=20,
-        placeholder="tcgen05.ld.32x32b.x32",
+        placeholder="e.g. tcgen05.ld.32x32b.x32",
     )
     at: Place | None = parsed_field(
-        _parse_address, "At lane:column", "The address of the access.", size=8, placeholder="64:32"
+        _parse_address, "At lane:column", "The address of the access.", size=10, placeholder="e.g. 64:32"
     )
     warp: int | None = number_field(None, "By warp", "The warp; that of the lane where it is empty.", most=15, size=3)
     split: int = number_field(0, "Half split", "The constant of 16x32bx2.", most=tmem.COLUMNS)
     look: Place | None = parsed_field(
-        _parse_address, "Look at lane:column", "What is stored there.", size=8, placeholder="37:5"
+        _parse_address, "Look at lane:column", "What is stored there.", size=10, placeholder="e.g. 37:5"
     )
     find: str = text_field("", "Find an element or a row", "An element or a row, as D[70][3] or row 70 of D.")
     pin: str = text_field("", "Pinned cell", "A lane and a column, as cta0:70,3.")
@@ -143,6 +144,7 @@ class Placement:
     where: Place
     touched: Mask | None
     faults: list[PlacementFault]
+    unplaced: list[str]  # operands without an address that an MMA reads from or writes to tensor memory
 
     @property
     def operands(self) -> list[PlacedOperand]:
@@ -151,10 +153,13 @@ class Placement:
 
 def place_operands(question: PlacementQuestion) -> Placement:
     """Place the operands of every MMA, and check them and the access."""
+    placed: list[tuple[PlacedOperand, TmemMma]] = []
+    unplaced: list[str] = []
+    for number, one in enumerate((question, *question.more), 1):
+        of, prefix = parse_mma(one), f"{number}: " if number > 1 else ""
+        placed += _list_operands(one, of, prefix)
+        unplaced += [prefix + CALLED[name] for name in of.required if getattr(one, f"{name}_at") is None]
     mma = parse_mma(question)
-    placed = _list_operands(question, mma, "")
-    for number, more in enumerate(question.more, 2):
-        placed += _list_operands(more, parse_mma(more), f"{number}: ")
     allocation = Allocation(question.alloc, question.first)
     mmas = {operand.name: of for operand, of in placed}
     faults = tmem.find_placement_faults(allocation, [operand for operand, _ in placed], mmas)
@@ -176,6 +181,7 @@ def place_operands(question: PlacementQuestion) -> Placement:
         where=(lane, column),
         touched=tmem.mask_touched(access, lane, column) if access else None,
         faults=faults,
+        unplaced=unplaced,
     )
 
 
@@ -214,6 +220,8 @@ def build_placement_context(question: PlacementQuestion, answer: Placement) -> d
         "loaded": list_registers(access, hit[0], *answer.where) if access and access.by_warp and hit else [],
         "listed": SHOWN_REGISTERS,
         "threads": join_words(list(map(str, SHOWN_THREADS))),
+        "hidden": HIDDEN,
+        "unplaced": capitalize_sentence(join_words(answer.unplaced)),
         "touching": [operand.name for operand in hit],
         "look": look,
         "held": format_holders(answer.operands, *look) if look else None,

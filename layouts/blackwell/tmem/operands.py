@@ -105,6 +105,11 @@ class TmemMma:
             *(("scale_a", "scale_b") if self.kind.scaled else ()),
         )
 
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The operands that are always in tensor memory; A may be in shared memory instead."""
+        return tuple(operand for operand in self.operands if operand != "a")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TmemOperandLayout:
