@@ -384,3 +384,19 @@ def test_a_group_with_too_many_elements_is_named(family: str) -> None:
             == f"mma.sp stores {sparsity.kept // per} of every {places}: e.g. col % {sparsity.group} < {sparsity.kept}"
             " ? i : 0."
         )
+
+
+@for_each("query", ["", "row=100&factor=2", "cta_group=2&m=256&side=b&row=200&shared=4096"])
+def test_the_picture_shows_the_byte_that_the_sentence_names(query: str) -> None:
+    page = " ".join(share_client().get(f"/scale-factors?{query}").text.split())
+    byte = re.search(r"byte (\d+) of shared memory", page)
+    rows = re.search(r"(?:Row|Column) (\d+) of [AB], factor (\d+)", page)
+    atom = re.search(r"byte (\d+) in atoms .*? in atom (\d+)\)", page)
+    assert byte and rows and atom
+    line, inside = divmod(int(byte[1]), 16)
+    drawn = page.index("Shared memory: one atom")
+    assert f">{16 * line}<" in page[drawn:]  # the first byte of its line
+    row, factor = int(rows[1]), int(rows[2])
+    assert inside == row % 128 // 32 * 4 + factor % 4
+    assert int(atom[1]) == 512 * int(atom[2]) + 16 * (row % 32) + inside  # the formula of the sentence
+    assert f"line l: row {row // 32 * 32} + l" in page

@@ -1,6 +1,6 @@
 """The picture of a factor's way: rows as stored, atoms of 512 bytes, columns of tensor memory.
 
-A fill marks 32 rows; the selected factor is framed in each panel.
+A fill marks 32 rows; the selected factor has the colour of a pin in each panel.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from html import escape
 
 from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_LINES, ATOM_ROWS
 from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
+from lanescope.render.palette import list_fill_variables
 
 HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above them, width of a factor
 GAP, LEFT = 76.0, 52.0
 UNIT = 2.2 * CELL  # width of a column of tensor memory
 BANDS = ATOM_ROWS // ATOM_LINES
+LINE = BANDS * ATOM_FACTORS  # bytes of a line of an atom
 MOST_ROWS, MOST_WORDS = 2, 4  # atoms drawn along the rows and along K
 
 
@@ -60,17 +62,17 @@ def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocat
     parts: list[str] = []
     widths, lefts = window.widths, window.lefts
     height = TOP + row_atoms * HIGH + 12
-    titles = ("Row-major", "Shared memory: one atom", "Tensor memory")
-    notes = ("rows down, factors across", "16 B across, 32 lines down", "lanes down, columns across")
+    titles = ("Row-major", "One atom" if side.split else "Shared memory: one atom", "Tensor memory")
+    notes = ("rows down, factors across", "lines of 16 B, first byte of each", "lanes down, columns across")
     for left, title, note in zip(lefts, titles, notes, strict=True):
         parts.append(_draw_text(left, 12, title, 12, "var(--ink)"))
         parts.append(_draw_text(left, 27, note, 9.5))
     parts += _draw_rows(lefts[0], row_atoms, k_atoms, first_r, first_k)
-    parts += _draw_atom(lefts[1], row_atoms, first_r)
+    parts += _draw_atom(lefts[1], row_atoms * HIGH, row, _find_first_byte(side, row, factor))
     parts += _draw_columns(lefts[2], side, row_atoms, k_atoms, first_r, first_k)
     scale = HIGH / ATOM_ROWS
     lines = row_atoms * HIGH / ATOM_LINES
-    place = row % ATOM_ROWS // ATOM_LINES * ATOM_FACTORS + factor % ATOM_FACTORS
+    place = _find_byte_of_line(row, factor)
     marks = [
         (
             lefts[0] + (factor - first_k * ATOM_FACTORS) * CELL,
@@ -89,7 +91,7 @@ def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocat
             for lane in location.lanes
         ]
     parts += [
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--accent)" stroke="var(--accent)"'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--trace)" stroke="var(--trace)"'
         ' stroke-width="2.4"/>'
         for x, y, w, h in marks
     ]
@@ -109,7 +111,7 @@ def _draw_text(x: float, y: float, text: str, size: float, fill: str = "var(--mu
 
 def _draw_box(x: float, y: float, w: float, h: float, band: int, tooltip: str) -> str:
     return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--fill-{band})"'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var({list_fill_variables(BANDS)[band]})"'
         f' stroke="var(--cell-line)" stroke-width=".6"><title>{escape(tooltip)}</title></rect>'
     )
 
@@ -129,16 +131,29 @@ def _draw_rows(left: float, row_atoms: int, k_atoms: int, first_r: int, first_k:
         yield _draw_text(left + k * ATOM_FACTORS * CELL, TOP - 5, f"{(first_k + k) * ATOM_FACTORS}", 9)
 
 
-def _draw_atom(left: float, row_atoms: int, first_r: int) -> Iterator[str]:
-    """Draw one atom: 32 lines of 16 bytes, four bytes for each band of rows."""
+def _find_byte_of_line(row: int, factor: int) -> int:
+    """Return the byte of a factor within its line of 16."""
+    return row % ATOM_ROWS // ATOM_LINES * ATOM_FACTORS + factor % ATOM_FACTORS
+
+
+def _find_first_byte(side: ScaleOperand, row: int, factor: int) -> int:
+    """Return the first byte of a factor's atom in shared memory; 0 if its order there is not documented."""
+    byte = side.locate_factor(row, factor).shared
+    inside = row % ATOM_LINES * LINE + _find_byte_of_line(row, factor)
+    return 0 if byte is None else side.shared + byte - inside
+
+
+def _draw_atom(left: float, high: float, row: int, start: int) -> Iterator[str]:
+    """Draw the atom of a row, from byte `start`: 32 lines of 16 bytes, four bytes for each band of rows."""
     for band in range(BANDS):
         x = left + band * ATOM_FACTORS * CELL
-        first = first_r * ATOM_ROWS + band * ATOM_LINES
+        first = row // ATOM_ROWS * ATOM_ROWS + band * ATOM_LINES
         tooltip = f"bytes {4 * band} to {4 * band + 3} of line l: row {first} + l, four factors"
-        yield _draw_box(x, TOP, ATOM_FACTORS * CELL, row_atoms * HIGH, band, tooltip)
-        yield _draw_text(x, TOP - 5, f"{4 * band}", 9)
-    for line in range(0, ATOM_LINES, 8):
-        yield _draw_text(left - 6, TOP + (line + 0.8) * row_atoms * HIGH / ATOM_LINES, f"{16 * line}", 9, anchor="end")
+        yield _draw_box(x, TOP, ATOM_FACTORS * CELL, high, band, tooltip)
+        yield _draw_text(x, TOP - 5, f"+{4 * band}" if band else "0", 9)
+    marked = row % ATOM_LINES
+    for line in (marked, *(line for line in range(0, ATOM_LINES, 8) if abs(line - marked) > 1)):
+        yield _draw_text(left - 6, TOP + (line + 0.8) * high / ATOM_LINES, f"{start + LINE * line}", 9, anchor="end")
 
 
 def _list_shown_columns(side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> list[int]:
