@@ -46,6 +46,24 @@ def test_figures_stand_beside_the_text_before_them() -> None:
     assert guide._group_rows(wide) == wide
 
 
+def test_a_figure_whose_texts_are_too_small_beside_text_has_a_row_of_its_own() -> None:
+    def make_rows(width: int, height: int, font: int) -> list[str]:
+        drawn = f'<svg viewBox="0 0 {width} {height}"><text font-size="{font}">1</text></svg>'
+        return guide._group_rows(["<p>one</p>", f"<figure>{drawn}</figure>"])
+
+    assert len(make_rows(700, 400, 9)) == 1  # 6.9 pixels beside text
+    assert len(make_rows(858, 750, 9)) == 2  # 5.0 beside text, 6.5 alone
+    assert len(make_rows(1088, 1417, 9)) == 1  # too small in either place
+
+
+def test_the_tile_of_the_rules_can_be_read(client: Client) -> None:
+    figure = re.search(r"<figure>.*?</figure>", client.get("/guide/check-rules").text, re.S)
+    assert figure
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', figure[0])[0])
+    scale = min(1070 / width, 544 / height, 1)
+    assert scale * min(map(float, re.findall(r'font-size="([\d.]+)"', figure[0]))) >= 8
+
+
 def test_five_minutes_is_first_and_its_checks_say_what_it_says(client: Client) -> None:
     assert guide_index.ORDER[0] == "five-minutes"
     links = re.findall(r"\((/descriptor/wgmma/0x\w+\?[^)]*)\)", guide_index.read_source("five-minutes"))

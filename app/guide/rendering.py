@@ -21,6 +21,8 @@ RULES = "check-rules"  # the page whose rows have the codes that they begin with
 _FIGURE = re.compile(r"^@figure ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 _STEPPER = re.compile(r"^@stepper (\S+) \| ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 PASTED = "paste "  # marks an example for the reader, before the kind it is read as
+BESIDE, ALONE = (535.0, 416.0), (1070.0, 544.0)  # pixels of a figure in a window of 1440 pixels, by guide.css
+READABLE = 6.0  # pixels of the smallest text that can be read
 KINDS = {  # kind of a reading → its name
     "instruction": "an instruction",
     "descriptor": "a descriptor",
@@ -165,12 +167,16 @@ def _group_rows(blocks: list[str]) -> list[str]:
 
 def _classify_block(block: str) -> str:
     """Classify a block: "text" can be beside a figure, a "narrow" figure leaves room for text, a "wide" one fills the
-    row.
+    row, because of its shape or to be read.
     """
     if block.startswith("<figure>"):
         size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', block)
         assert size
-        return "narrow" if float(size[1]) < 2 * float(size[2]) or float(size[1]) < 460 else "wide"
+        width, height = map(float, size.groups())
+        smallest = min(map(float, re.findall(r'font-size="([\d.]+)"', block)), default=READABLE)
+        beside, alone = (min(most[0] / width, most[1] / height, 1) * smallest for most in (BESIDE, ALONE))
+        gains = beside < READABLE <= alone
+        return "narrow" if not gains and (width < 2 * height or width < 460) else "wide"
     return "text" if block.startswith(("<p>", "<ul>", "<ol>")) and "<p>@ask" not in block else "wide"
 
 
