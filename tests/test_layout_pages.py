@@ -72,6 +72,12 @@ def test_pages_draw_what_they_are_given(client: Client) -> None:
     assert tile["rows"] * tile["cols"] == 64 and tile["folded"] and tile["copies"] == 8
 
 
+def test_the_page_of_tl_dot_says_which_instruction_was_chosen(client: Client) -> None:
+    page = " ".join(get_page(client, "/triton-dot", m="32").split())
+    assert "<td>wgmma.mma_async</td><td>not chosen: M = 32 < 64" in page
+    assert "<td>mma.sync</td><td>chosen</td>" in page
+
+
 def test_thread_value_layouts_both_ways(client: Client) -> None:
     text = get_page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
     data, made = parse_page_data(text), tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))

@@ -218,6 +218,8 @@ def test_dot_scaled_on_an_rtx_5090(a: str, b: str, scales: str, ptx: str) -> Non
         (choose(128, 128, 64, kind="int8", acc="int32", target="sm_103"), "int8"),
         (choose(128, 128, 64, kind="fp64", acc="fp64", target="sm_120"), "fp64: on sm_120"),
         (choose(128, 128, 64, target="sm_75"), "from sm_80 on"),
+        (choose(128, 128, 64, target="sm_90a"), "sm_90a, M = 128"),  # the target as it was given
+        (choose(128, 128, 64, target="sm_120a"), "sm_120a has neither"),
     ],
 )
 def test_the_condition_that_decided(found: DotChoice, reason: str) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lanescope.ptx.targets import strip_suffix
 from lanescope.triton import dot_encodings as encodings, dot_shapes as shapes
 from lanescope.triton.dot_checks import check_dot
 from lanescope.triton.dot_product import Attempt, DotChoice, Product, TritonDot
@@ -64,7 +63,7 @@ def _fail_warps(product: Product, instruction: str) -> str:
 def _fail_integers(product: Product) -> str:
     if not product.a.integer or product.dot.capability == 100:
         return ""
-    return f"int8: Triton uses tcgen05.mma's kind::i8 on sm_100 only, not on {strip_suffix(product.dot.target)}"
+    return f"int8: Triton uses tcgen05.mma's kind::i8 on sm_100 only, not on {product.dot.target}"
 
 
 def _fail_f64(product: Product, instruction: str) -> str:
@@ -81,7 +80,7 @@ def _fail_imprecise(product: Product) -> str:
 def _fail_f64_units(product: Product) -> str:
     if product.a.name != "fp64" or product.dot.capability in F64_MMA:
         return ""
-    return f"fp64: on {strip_suffix(product.dot.target)} Triton leaves it to FMAs, as its FP64 tensor cores are slow"
+    return f"fp64: on {product.dot.target} Triton leaves it to FMAs, as its FP64 tensor cores are slow"
 
 
 TENSOR_MEMORY_RULES: tuple[Rule, ...] = (
@@ -169,7 +168,7 @@ def _choose_scaled(dot: TritonDot) -> DotChoice:
             return replace(encodings.make_scaled_mma(product), attempts=(Attempt(SCALED_SYNC, ()),))
         tried.append(Attempt(SCALED_SYNC, failed))
     else:
-        tried.append(Attempt("a block-scaled instruction", (f"Triton has none on {strip_suffix(dot.target)}",)))
+        tried.append(Attempt("a block-scaled instruction", (f"Triton has none on {dot.target}",)))
     wide = "fp16" if "fp16" in (a, b) else "bf16"
     notes = [f"dot_scaled is emulated: both operands become {wide}, the factors are multiplied in, and tl.dot follows."]
     if turned:
@@ -193,7 +192,7 @@ def _choose(product: Product, notes: tuple[str, ...] = ()) -> DotChoice:
     if capability >= 80:
         candidates.append(("mma", MMA_RULES, encodings.make_mma))
     else:
-        old = f"{strip_suffix(product.dot.target)}: Triton 3.9 uses tensor cores from sm_80 on"
+        old = f"{product.dot.target}: Triton 3.9 uses tensor cores from sm_80 on"
         attempts.append(Attempt(NAMES["mma"], (old,)))
     for name, conditions, make in candidates:
         failed = list_failures(conditions, product)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanescope.errors import LayoutError
-from lanescope.ptx.targets import TARGETS, make_unknown_target_error, strip_suffix
+from lanescope.ptx.targets import TARGETS, make_unknown_target_error
 from lanescope.triton.dot_types import (
     ACCUMULATORS,
     LEAST_K,
@@ -45,8 +45,7 @@ def check_dot(dot: TritonDot) -> None:
         _check_plain(dot)
     for field, kind in (("a", dot.a), ("b", dot.b)):
         if kind == "fp8e4nv" and dot.capability < 89:
-            name = strip_suffix(dot.target)
-            raise _refuse(f"Triton has no fp8e4nv (e4m3) on {name}.", "From sm_89 on; fp8e5 exists everywhere.", field)
+            raise _refuse(f"No fp8e4nv (e4m3) on {dot.target}.", "From sm_89 on; fp8e5 exists everywhere.", field)
 
 
 def _refuse(message: str, hint: str, field: str) -> LayoutError:
@@ -77,8 +76,7 @@ def _check_sizes(dot: TritonDot) -> None:
     if dot.num_ctas > MOST_BLOCKS:
         raise _leave_open(f"clusters of {dot.num_ctas} blocks.", f"num_ctas up to {MOST_BLOCKS}.", "num_ctas")
     if dot.num_ctas > 1 and dot.capability < 90:
-        name = strip_suffix(dot.target)
-        raise _refuse(f"num_ctas = {dot.num_ctas} on {name}.", "Clusters exist from sm_90 on.", "num_ctas")
+        raise _refuse(f"num_ctas = {dot.num_ctas} on {dot.target}.", "Clusters exist from sm_90 on.", "num_ctas")
 
 
 def _check_plain(dot: TritonDot) -> None:
@@ -95,9 +93,8 @@ def _check_plain(dot: TritonDot) -> None:
     if dot.acc not in allowed:
         raise _refuse(f"D of {a.name} is not {dot.acc}.", f"Triton has {' or '.join(allowed)}.", "acc")
     if a.integer and dot.capability < 80:
-        name = strip_suffix(dot.target)
         raise _refuse(
-            f"Triton 3.9 does not compile int8 on {name}.", "Its FMAs support floats only; sm_80 has mma.", "a"
+            f"Triton 3.9 does not compile int8 on {dot.target}.", "Its FMAs support floats only; sm_80 has mma.", "a"
         )
     if dot.imprecise is not None:
         _check_imprecise(a, dot.imprecise, dot.k)

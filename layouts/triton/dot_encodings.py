@@ -7,7 +7,6 @@ third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/DotOpToLLVM/.
 from __future__ import annotations
 
 from lanescope.errors import LayoutError
-from lanescope.ptx.targets import strip_suffix
 from lanescope.triton import dot_shapes as shapes
 from lanescope.triton.dot_product import DotChoice, DotOperand, Product
 from lanescope.triton.dot_types import NATIVE_FP8_MMA, TYPES, OperandType
@@ -60,7 +59,7 @@ def make_mma(product: Product) -> DotChoice:
     notes: tuple[str, ...] = ()
     a, b = product.a, product.b
     if a.fp8 and product.dot.capability not in NATIVE_FP8_MMA:
-        notes = (f"FP8 becomes fp16 first: on {strip_suffix(product.dot.target)} Triton has no mma.sync of FP8.",)
+        notes = (f"FP8 becomes fp16 first: on {product.dot.target} Triton has no mma.sync of FP8.",)
         a = b = TYPES["fp16"]
     share = shapes.chain_warps if product.count > 1 else shapes.split_over_warps
     tile, shape = ((8, 8), "m8n8k4") if a.name == "fp64" else ((16, 8), f"m16n8k{256 // a.bits}")
@@ -120,7 +119,7 @@ def _require_fp4_k(product: Product, fp4: bool) -> None:
     if fp4 and product.dot.k < FP4_K:
         raise LayoutError(
             "triton_refuses",
-            f"K = {product.dot.k} of e2m1: Triton does not compile it for {strip_suffix(product.dot.target)}.",
+            f"K = {product.dot.k} of e2m1: Triton does not compile it for {product.dot.target}.",
             f"From {FP4_K} on, the K of one block-scaled instruction of FP4.",
             "k",
         )

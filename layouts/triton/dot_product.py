@@ -119,8 +119,7 @@ class DotChoice:
         if failed:
             return ". ".join(failed)
         dot, chosen = self.product.dot, self.attempts[-1].instruction
-        name = strip_suffix(dot.target)
         if chosen == "mma.sync":
-            return f"{name} has neither wgmma nor tcgen05.mma: Triton uses mma.sync"
+            return f"{dot.target} has neither wgmma nor tcgen05.mma: Triton uses mma.sync"
         sizes = f"M = {dot.m}, N = {dot.n}, K = {dot.k}, num_warps = {dot.num_warps}"
-        return f"{name}, {sizes}: the conditions of {chosen} hold"
+        return f"{dot.target}, {sizes}: the conditions of {chosen} hold"
