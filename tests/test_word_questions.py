@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lanescope.app.read.text_meanings import read_text
 from tests.cases import for_each
 from tests.client import Client
@@ -159,3 +161,10 @@ def test_a_word_that_contradicts_its_text_fails_the_command(text: str, status: i
 
 def test_leading_zeros_of_a_labelled_word_are_decimal() -> None:
     assert "0x00002774" in read_text("idesc 00010100").notices[0]  # 10100
+
+
+def test_an_unknown_text_is_told_a_command_that_answers() -> None:
+    refused = run_lanescope("read", "hello")
+    tried = re.search(r'Try lanescope read "([^"]+)"', refused.stdout)
+    assert refused.returncode == 1 and tried and "lanescope serve" in refused.stdout
+    assert run_lanescope("read", tried[1]).returncode == 0

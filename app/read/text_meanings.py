@@ -46,10 +46,11 @@ from lanescope.reader.grammars import pasted_text
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.words import printed_words
 
+OF_EACH = " /guide/paste has an example of each."
 _ACCEPTED_KINDS = (
     "Accepted: names of instructions, atoms and targets; lines of PTX and SASS; descriptors and tensor maps, or code"
     " that makes them; layouts of CuTe, Triton and MLIR; messages of ptxas and the driver; questions about places."
-    " /guide/paste has an example of each."
+    f"{OF_EACH}"
 )
 ACCEPTED = (
     ("an instruction's name, or words of it", "wgmma 64x128x16 half"),

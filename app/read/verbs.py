@@ -156,10 +156,20 @@ def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
     lines += list(_list_agreeing(meaning.facts)) if meaning.kind == "fragment" else []
     lines += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
     is_answer = meaning.kind == "topic" or "holders" in meaning.facts
-    lines += [notice if is_answer else f"! {notice}" for notice in meaning.notices]
+    lines += [notice if is_answer else f"! {_word_for_terminal(notice)}" for notice in meaning.notices]
     link = _link_short(meaning.link, text) if meaning.kind != "unknown" else ""
     for line in (*lines, *filter(None, [link])):
         print(f"  {line}")
+
+
+def _word_for_terminal(notice: str) -> str:
+    """Return a notice with commands to type in place of a page, which a terminal does not open."""
+    from lanescope.app.read.text_meanings import OF_EACH, TRIED
+
+    if not notice.endswith(OF_EACH):
+        return notice
+    commands = f'lanescope read "{TRIED[0][1]}", or lanescope read kernel.cu'
+    return f"{notice.removesuffix(OF_EACH)} Try {commands}. lanescope serve has an example of each at /guide/paste."
 
 
 def _agrees(facts: Mapping[str, Any]) -> bool:
