@@ -16,6 +16,7 @@ from lanescope.ptx import catalog, hardware_runs
 from tests.cases import for_each
 from tests.client import Client
 
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FOLDER = Path(__file__).parent / "golden" / "pages"
 PAGES = {
     "home": "/",
@@ -116,3 +117,19 @@ def test_a_link_that_only_carries_a_name_on_does_not_make_it_an_option() -> None
 
 def test_a_dotted_option_may_be_sent_as_one_object() -> None:
     assert describe_ignored_names('<select name="a.swizzle">', [("a", "swizzle=none"), ("b", "")]) == []
+
+
+@for_each(
+    ("path", "name"),
+    [
+        ("/i/mma.m16n8k12.row.col.f32.f16.f16.f32", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"),
+        (f"/kernel/{MMA}", MMA),
+        (f"/steps/{MMA}", MMA),
+        ("/targets?target=sm_90a", "cudaFuncAttributeNonPortableClusterSizeAllowed"),
+    ],
+)
+def test_a_long_name_breaks_between_its_words(path: str, name: str, client: Client) -> None:
+    """Without them a phone breaks it anywhere, as before its last letter."""
+    parts = re.findall(r"(?:<code>|>)((?:\w|[.:]|<wbr>)+)</", client.get(path).text)
+    (shown,) = {part for part in parts if part.replace("<wbr>", "") == name}
+    assert max(map(len, shown.split("<wbr>"))) <= 12

@@ -148,6 +148,7 @@ def ticks(text: str) -> Markup:
 templates.env.filters["ticks"] = ticks
 
 
+_WORD_END = re.compile(r"(?<=[.:_])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _ADDRESS = re.compile(r"(?<![^\s(])(?<!POST )/(?![/\\])(?:[\w./:%?=,+~-]|&amp;)*\w(?![^\s.,;:)])")
 
 
@@ -161,6 +162,18 @@ def link_addresses(text: str) -> Markup:
 
 
 templates.env.filters["link_addresses"] = link_addresses
+
+
+def add_breaks(text: str) -> Markup:
+    """Return text that a narrow page breaks between the words of a name instead of anywhere.
+
+    >>> add_breaks("mma.m16n8k8.f32"), add_breaks("cudaFuncAttribute")
+    (Markup('mma.<wbr>m16n8k8.<wbr>f32'), Markup('cuda<wbr>Func<wbr>Attribute'))
+    """
+    return Markup(_WORD_END.sub("<wbr>", str(escape(text))))
+
+
+templates.env.filters["add_breaks"] = add_breaks
 
 
 def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
