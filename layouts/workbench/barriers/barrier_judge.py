@@ -85,7 +85,7 @@ class ProtocolJudge:
         if not mended and all(outcome.blocked for outcome in self._simulate()):
             mended = list(filter(self._is_mended, list_alternations(self.events, self.agents)))
         mended = mended or [one for one in list_repairs(self.events, self.agents) if self._is_mended(one, idle=True)]
-        if len(keep_first(mended)) > 1:
+        if len(mended) > 1:
             mended = list(filter(self._completes_every_phase, mended)) or mended
         if len(keep_first(mended)) > 1:
             mended = list(filter(self._lets_work_begin, mended))

@@ -36,10 +36,9 @@ def describe_count(repair: ProtocolRepair, events: Sequence[BarrierEvent], kerne
     event = events[repair.event]
     now, needed = int(event.values[event.mask][0]), repair.counts[repair.event]
     effect = "its phases never complete" if now > needed else "its phases complete before all have arrived"
-    arrive = "arrives" if needed == 1 else "arrive"
     message = (
-        f"This mbarrier is initialized for {format_count(now, 'arrival')} in a phase, but"
-        f" {format_count(needed, 'thread')} of {kernel} {arrive} on it in each: {effect}."
+        f"This mbarrier is initialized for {format_count(now, 'arrival')} in a phase, but gets {needed:,} in each from"
+        f" the threads of {kernel}: {effect}."
     )
     return Pitfall("mbarrier_count", message, repair.site)
 
