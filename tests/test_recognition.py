@@ -84,6 +84,21 @@ def test_a_union_that_was_not_pasted_is_known_by_its_fields(text: str, name: str
     assert fields == {"lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
 
 
+@for_each(
+    "text",
+    [
+        "void k() {{ cute::GmmaDescriptor d; {fields} }} void m(cute::UMMA::SmemDescriptor& s) {{ s.version_ = 1; }}",
+        "void k() {{ Missing d; {fields} }} // wgmma; tcgen05 reads other descriptors",
+    ],
+)
+def test_code_of_blackwell_beside_a_hopper_descriptor_does_not_change_its_fields(text: str) -> None:
+    fields = "d.bitfield.start_address_ = p >> 4; d.bitfield.leading_byte_offset_ = 1;"
+    fields += " d.bitfield.stride_byte_offset_ = 64; d.bitfield.base_offset_ = 0; d.bitfield.layout_type_ = 1;"
+    told = text_meanings.read_text(text.format(fields=fields))
+    builder = next(one for one in (told, *told.also) if one.kind == "builder" and "fields" in one.facts)
+    assert builder.facts["format"] == "wgmma" and builder.facts["fields"]["swizzle"] == "128B"
+
+
 @for_each("end", ["", ";"])
 def test_one_field_alone_is_that_field(end: str) -> None:
     (fields,) = list_builders(f"descA.bitfield.stride_byte_offset_ = 8{end}")

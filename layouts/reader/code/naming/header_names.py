@@ -188,7 +188,9 @@ FIELDS_UNION = "MatrixDescriptor"
 _VECTOR_NAME = re.compile(rf"(?<!\w)(?:make_)?({'|'.join(VECTOR_TYPES)})(?!\w)")
 _LAYS_OUT = re.compile(r"(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b")
 _CONTAINED = re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)\s*\.\s*(?:leading|stride)_byte_offset_?\b")
-_OF_BLACKWELL = re.compile(r"\.\s*(?:version|lbo_mode)_?\b|\bUMMA\b|tcgen05|sm_?10\d|blackwell", re.I)
+_OF_BLACKWELL = re.compile(r"\bUMMA\b|tcgen05|sm_?10\d|blackwell", re.I)
+_OF_HOPPER = re.compile(r"wgmma|\bGMMA\b", re.I)
+_OWN_FIELDS = re.compile(r"\.\s*(?:version|lbo_mode)_?\b")  # which only tcgen05's descriptors have
 _WORDS_OF_UNION = "desc desc_ raw raw_ u64 value".split()
 _HOLDER = re.compile(r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:->|\.)\w+\.(?:leading|stride)_byte_offset_?\b")
 MOST_HOLDERS = 16  # objects of one text
@@ -211,7 +213,14 @@ def write_vector_types(text: str) -> str:
 
 def find_matching_union(text: str) -> str:
     """Return the CUTLASS union whose members a text assigns: the one of tcgen05 or of wgmma."""
-    return "SmemDescriptor" if _OF_BLACKWELL.search(text) else "GmmaDescriptor"
+    return "SmemDescriptor" if _is_of_blackwell(text) else "GmmaDescriptor"
+
+
+def _is_of_blackwell(text: str) -> bool:
+    """Return whether the descriptors of a text are tcgen05's; one that multiplies with wgmma may name both."""
+    if _OWN_FIELDS.search(text) is not None:
+        return True
+    return _OF_BLACKWELL.search(text) is not None and _OF_HOPPER.search(text) is None
 
 
 def _find_union_word(text: str) -> tuple[str, ...]:
@@ -239,7 +248,7 @@ def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
     """
     if not _LAYS_OUT.search(text):
         return "", frozenset()
-    blackwell = _OF_BLACKWELL.search(text) is not None
+    blackwell = _is_of_blackwell(text)
     fields, names = _write_fields(text, blackwell)
     word = _find_union_word(text)
     containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell or word}

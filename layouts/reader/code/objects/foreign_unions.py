@@ -70,11 +70,12 @@ def _find_unknown(variable: str, member: str, owner: Any) -> OpaqueValue | None:
 
 def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
     """Return the union of an unknown variable that has a member; None if the member does not identify one."""
-    halves, other = member in ("lo", "hi"), member in ev.unions
+    declared = value.kind.name.rpartition("::")[2] if value.kind is not None else ""
+    halves, other = member in ("lo", "hi"), member in ev.unions and declared != "GmmaDescriptor"
     kind = find_named_type(ev, FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):
         return None
-    if is_other_descriptor_name(value.kind.name.rpartition("::")[2] if value.kind is not None else variable):
+    if is_other_descriptor_name(declared or variable):
         return None  # CUTLASS's UMMA::InstrDescriptor has a desc_, too
     undefined = None if halves else _keep_if_open(value.kind)
     if value.kind is not None and value.kind.name != kind.name and undefined is None:
