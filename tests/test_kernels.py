@@ -222,6 +222,57 @@ def test_a_right_kernel_in_other_words_is_verified(name: str, old: str, new: str
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])
 
 
+TAKEN = [  # the ring of stages in arrays that an object gives out, in a class whose members make others of its template
+    (
+        "template <int BM, int BN, int BK, int STAGES>\n__global__",
+        """template <int ROWS> struct Rows { bf16 x[ROWS * 64]; };
+struct Memory {
+  uint8_t* at;
+  template <typename T> __device__ T& take() { T* out = reinterpret_cast<T*>(at); at += sizeof(T); return *out; }
+};
+template <int SIZE> struct Range {
+  uint32_t at;
+  __device__ explicit Range(uint32_t first) : at(first) {}
+  template <int PART> __device__ Range<PART> part(int n) const { return Range<PART>(at + n * SIZE); }
+};
+template <int BM, int BN, int BK, int STAGES>
+__global__""",
+    ),
+    (
+        "  const int blocks",
+        "  Memory memory{raw};\n  Rows<BM> (&a)[STAGES] = memory.take<Rows<BM>[STAGES]>();\n"
+        "  auto& b = memory.take<Rows<BN>[2][STAGES / 2]>();\n  const int blocks",
+    ),
+    ("s.A[stage * BM * BK", "a[stage].x[0"),
+    ("s.B[stage * BN * BK", "b[stage / 2][stage % 2].x[0"),
+    ('"r"(smem_u32(&s.full[stage])), "r"((BM', '"r"(Range<8>(smem_u32(s.full)).part<4>(stage).at), "r"((BM'),
+    ("map_b, int K)", "map_b, int K, float* C, int N)"),
+    (
+        "      if (++stage == STAGES) { stage = 0; phase ^= 1; }\n    }\n  }\n}",
+        """      if (++stage == STAGES) { stage = 0; phase ^= 1; }
+    }
+    int row = blockIdx.y * BM + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    float* to = C + row * N + blockIdx.x * BN + threadIdx.x % 4 * 2;
+    for (int j = 0; j < BN / 8; ++j)
+      for (int e = 0; e < 4; ++e) to[e / 2 * 8 * N + j * 8 + e % 2] = d[j * 4 + e];
+  }
+}""",
+    ),
+    ("void* b, int M", "void* b, float* c, int M"),
+    ("(map_a, map_b, K)", "(map_a, map_b, K, c, N)"),
+]
+
+
+def test_arrays_that_an_object_gives_out_are_followed() -> None:
+    text = (KERNELS / "ring_of_stages.cu").read_text().replace(SHARED, (KERNELS / "accumulators.h").read_text())
+    for old, new in TAKEN:
+        assert old in text
+        text = text.replace(old, new)
+    right = check_whole(text)
+    assert (right.findings, right.open, right.steps) == ((), (), TABLE["ring_of_stages"][0])
+    assert check_text(text.replace(".x[0 + k * 16]", ".x[0 + k * 32]")).findings
+
+
 def test_a_word_that_an_open_step_moves_is_open() -> None:
     """Without its header, the macro in the asm is open, and so is k after it: the word is a sum with all its fields."""
     assert not check_text((KERNELS / "words_in_ptx.cu").read_text()).findings

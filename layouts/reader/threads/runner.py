@@ -124,6 +124,7 @@ class KernelRunner:
         self.turn_counts = TurnCounts()
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
         self.update: Any = None  # of the elements of a wmma fragment, while one is computed
+        self.referred: tuple[Any, Any] = (None, None)  # of the last array that a function returned: (pointer, place)
         self.folded = False  # whether each lane runs another iteration of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import PYTHON, ULONG
@@ -29,6 +30,7 @@ from lanescope.reader.code.values import (
     EnumerationType,
     ObjectValue,
     OpaqueValue,
+    Pointer,
     ReferredPlace,
     ResolvedType,
     TemplateEntity,
@@ -207,6 +209,10 @@ def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, node: tree
             return OpaqueValue(ev.format_expression(node), kind, span=node.span)
     ev.casting, before = True, ev.casting
     try:
+        if kind.pointers and kind.dims:  # a pointer to an array: no cast makes an array
+            pointer = ev.convert_to_kind(value, replace(kind, dims=()), node.span)
+            typed = isinstance(pointer, Pointer) and pointer.array is None and pointer.element is not None
+            return replace(pointer, dims=kind.dims) if typed else value
         return ev.convert_to_kind(value, kind, node.span)
     finally:
         ev.casting = before

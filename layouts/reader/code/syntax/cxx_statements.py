@@ -41,6 +41,7 @@ _CONTROL = re.compile(
 )
 
 
+_DECLARED = r"\b(?:using|struct|class|union|typename)\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*)?"
 _FUNCTION_POINTER = re.compile(r"void\s*\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(")
 
 
@@ -193,13 +194,18 @@ class CxxLowering(ControlLowering):
             return None
         value = self.lower_expression(assigned) if assigned is not None else None
         cast = isinstance(value, tree.Cast) and bool(value.type.reference and value.type.dims)
-        if kind.type != "primitive_type" and not cast and find_size(self.get_text(kind)) is None:
+        if kind.type != "primitive_type" and not cast and not self._is_type(kind):
             return None
         sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
         base, declared = self.lower_type(kind), tree.Type((("auto", None),))
         if sign == "&":
             declared = tree.Type(base.path, 0, "&", sizes, span=base.span)
         return tree.Declaration(declared, self.get_text(named), value, span=self.get_span(node))
+
+    def _is_type(self, node: tree_sitter.Node) -> bool:
+        """Return whether a name is that of a built-in type, or of one that the text declares."""
+        name = self.get_text(node.child_by_field_name("name") or node)
+        return find_size(name) is not None or re.search(_DECLARED + re.escape(name) + r"\b", self.text) is not None
 
     def _list_subscripts(self, node: tree_sitter.Node) -> tuple[tuple[tree.Expression | None, ...], tree_sitter.Node]:
         """Return (the indices of nested subscripts in their order, the expression that they are applied to)."""

@@ -20,6 +20,7 @@ from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.values import CHANGES
 from lanescope.reader.threads.memory.comparisons import list_end_names
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 
@@ -298,11 +299,22 @@ def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, m
             value = aggregates.evaluate_list(run, given, scope, frame.returns)
         else:
             value = run.evaluate(given, scope)
+            _note_referred(run, given, value, scope)
         frame.result = aggregates.merge_returned(mask, value, frame.result) if frame.has_result else value
     frame.has_result = True
     if run.order is not None and len(run.frames) == 1:
         run.order.ended = run.order.ended | mask
     return run.nobody
+
+
+def _note_referred(run: KernelRunner, given: tree.Expression, value: Any, scope: Scope) -> None:
+    """Note the array that a function returns a reference to; the value is a pointer to its first item."""
+    returns, root = run.frames[-1].returns, given
+    while isinstance(root, tree.Unary | tree.Member | tree.Index | tree.Cast):
+        root = root.value
+    twice = isinstance(root, tree.Name) and not CHANGES.search(run.text[slice(*given.span)])  # may be evaluated again
+    if returns is not None and returns.reference and isinstance(value, Pointer) and twice:
+        run.referred = value, run.find_place(given, scope)
 
 
 def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:

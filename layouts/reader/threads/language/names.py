@@ -41,6 +41,8 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
     plain = len(path) == 1 and path[0][0] not in _NAMESPACES
     found: Any = scope.find(path[0][0]) if plain else None
+    if plain and path[0][1] and (own := scope.find_class(path[0][0])) is not None:
+        return _make_struct(run, own, path[0][1], scope)
     if found is not None and not isinstance(found, LaterValue | StructSet):
         return found
     parts = path if plain else tuple(part for part in path if part[0] not in _NAMESPACES)

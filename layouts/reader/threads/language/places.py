@@ -94,6 +94,8 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
             return place
         case tree.Call():
             value = run.evaluate(node, scope)
+            if value is not None and value is run.referred[0]:
+                return run.referred[1]
             return value if isinstance(value, Pointer) else None
     return None
 

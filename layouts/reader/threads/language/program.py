@@ -55,6 +55,17 @@ class Scope:
             scope = scope.parent
         return None
 
+    def find_class(self, name: str) -> StructSet | None:
+        """Return the class template that name<…> means where name alone means its constructors, in its members.
+
+        Source: ISO C++20, [temp.local].
+        """
+        owner = self.find_owner(name)
+        found = owner.names[name] if owner is not None else None
+        outside = owner.parent.find(name) if owner is not None and owner.parent is not None else None
+        made = isinstance(found, FunctionSet) and all(function.returns is None for function in found.functions)
+        return outside if made and isinstance(outside, StructSet) else None
+
     def find_passed(self, name: str) -> Any:
         """Return (argument, its scope) of a parameter whose value is unknown; None for any other name."""
         owner = self.find_owner(name)
