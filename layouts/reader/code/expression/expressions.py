@@ -209,13 +209,18 @@ def convert_explicitly(ev: Evaluator, value: Any, kind: ResolvedType, node: tree
             return OpaqueValue(ev.format_expression(node), kind, span=node.span)
     ev.casting, before = True, ev.casting
     try:
-        if kind.pointers and kind.dims:  # a pointer to an array: no cast makes an array
-            pointer = ev.convert_to_kind(value, replace(kind, dims=()), node.span)
-            typed = isinstance(pointer, Pointer) and pointer.array is None and pointer.element is not None
-            return replace(pointer, dims=kind.dims) if typed else value
+        if kind.pointers and kind.dims:
+            return _point_to_array(ev, value, kind, node)
         return ev.convert_to_kind(value, kind, node.span)
     finally:
         ev.casting = before
+
+
+def _point_to_array(ev: Evaluator, value: Any, kind: ResolvedType, node: tree.Cast) -> Any:
+    """Convert a value to a pointer to an array: no cast makes an array of pointers."""
+    pointer = ev.convert_to_kind(value, replace(kind, dims=()), node.span)
+    typed = isinstance(pointer, Pointer) and pointer.array is None and pointer.element is not None
+    return replace(pointer, dims=kind.dims) if typed else value
 
 
 def _find_misread_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> tree.Binary | None:

@@ -70,7 +70,7 @@ def _find_unknown(variable: str, member: str, owner: Any) -> OpaqueValue | None:
 
 def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
     """Return the union of an unknown variable that has a member; None if the member does not identify one."""
-    declared = value.kind.name.rpartition("::")[2] if value.kind is not None else ""
+    declared = _get_declared_name(value)
     halves, other = member in ("lo", "hi"), member in ev.unions and declared != "GmmaDescriptor"
     kind = find_named_type(ev, FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):
@@ -84,6 +84,11 @@ def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, s
         find_matching_union(ev.text) if other else kind.name
     )
     return kind.record
+
+
+def _get_declared_name(value: OpaqueValue) -> str:
+    """Return the unqualified name of a value's type, "" if it is not declared."""
+    return value.kind.name.rpartition("::")[2] if value.kind is not None else ""
 
 
 def _keep_if_open(kind: ResolvedType | None) -> ResolvedType | None:
