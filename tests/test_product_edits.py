@@ -44,10 +44,9 @@ def test_finds_the_place(name: str) -> None:
     assert text[slice(*edit.span)] == words and edit.text == written and at <= edit.span[0] <= at + len(wrong)
 
 
-@for_each("turns", ["k < K / (32 * S)", "k * 32 * S < K"], sample=1)
-def test_tries_edits_with_a_whole_slice_of_every_launch(turns: str) -> None:
-    """A run with K = 32 has no slice, or a half of one, in the second launch."""
-    text = plant(
+def _launch_twice(turns: str) -> str:
+    """Return a kernel that is launched with slices of 32 and of 64 along K."""
+    return plant(
         ("__global__", "template <int S> __global__"),
         ("for (int k = 0; k < K / 32; ++k) {", f"for (int k = 0; {turns}; ++k) for (int s = 0; s < S; ++s) {{"),
         ("k * 32 + i / 2 * 16", "(k * S + s) * 32 + i / 2 * 16"),
@@ -60,11 +59,68 @@ def test_tries_edits_with_a_whole_slice_of_every_launch(turns: str) -> None:
         ),
         text=TEXT,
     )
+
+
+@for_each("turns", ["k < K / (32 * S)", "k * 32 * S < K"], sample=1)
+def test_tries_edits_with_a_whole_slice_of_every_launch(turns: str) -> None:
+    """A run with K = 32 has no slice, or a half of one, in the second launch."""
+    text = _launch_twice(turns)
     report = check_text(text)
     assert report.kernels and not report.findings
     wrong = plant(("threadIdx.x / 32 * 16", "threadIdx.x / 32 * 8"), text=text)
     (found,) = check_text(wrong, search=True).findings
     assert [edit.text for edit in found.edits] == ["16"]
+
+
+def test_finds_what_a_loop_leaves_out_in_each_of_several_launches() -> None:
+    """The last slice is 32 of all K in one launch, and 64 in the other."""
+    text = _launch_twice("k < K / (32 * S) - 1")
+    (found,) = check_text(text).findings
+    assert found.code == "k_slices_left" and "K / (32 * S) - 1" in text[slice(*found.span)]
+
+
+# the edits of a kernel whose D may be another product on purpose, what would make it A·B, and in place of what
+OPEN: dict[str, tuple[tuple[tuple[str, str], ...], str, str]] = {
+    "a pitch that is a constant": (
+        (("  const int g =", "  const int HOP = 32;\n  const int g ="), ("(col + g) * K", "(col + g) * HOP")),
+        "HOP",
+        "K",
+    ),
+    "columns of blocks twice as far apart": ((("blockIdx.x * 8", "blockIdx.x * 16"),), "16", "8"),
+    "sizes that are members": (
+        (
+            ("  const int g =", "  const int HOP = 32;\n  const int g ="),
+            ("(col + g) * K", "(col + g) * HOP"),
+            ("void run(", "struct Sizes { int M, N, K; };\nvoid run("),
+            ("float* sb, int M, int N, int K) {\n  gemm", "float* sb, Sizes sizes) {\n  gemm"),
+            ("dim3(N / 8, M / 32)", "dim3(sizes.N / 8, sizes.M / 32)"),
+            ("sa, sb, M, N, K);", "sa, sb, sizes.M, sizes.N, sizes.K);"),
+        ),
+        "HOP",
+        "K",
+    ),
+}
+
+
+@for_each("name", OPEN, sample=1)
+def test_says_which_edit_makes_another_product_the_usual_one(name: str) -> None:
+    """It is a note: rows that overlap are those of a convolution, too."""
+    edits, words, written = OPEN[name]
+    text = plant(*edits, text=TEXT)
+    report = check_text(text, search=True)
+    (point,) = report.open
+    assert not report.findings and text[slice(*point.span)] == words
+    assert point.message.endswith(f"; with {written} in place of {words} here, it is.")
+
+
+def test_tries_only_what_a_loop_steps_if_the_first_product_is_right() -> None:
+    text = plant(("(b + k * 32),", "(b + k * 64),"), ("(b + k * 32 + 16)", "(b + k * 64 + 16)"), text=TEXT)
+    repair = find_product_search(text, {}, (), {"gemm"})
+    assert isinstance(repair, MethodType)
+    edits = (edit for _, edit in repair.__self__.list_candidates([]) if edit.text != "k")
+    tried = {text[: edit.span[0]].count("\n") for edit in edits}
+    stepped = {n for n, line in enumerate(text.split("\n")) if "k * " in line or "++k" in line}
+    assert text[: text.index("(b + k * 64),")].count("\n") in tried <= stepped
 
 
 def test_tries_no_edit_of_what_loads_the_other_operand() -> None:

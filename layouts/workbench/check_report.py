@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lanescope.workbench.fragments.thread_gaps import CheckedKernel
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, TextEdit
 from lanescope.workbench.source.gaps import CheckedDescriptor
 from lanescope.workbench.source.tally import UnverifiedReads
 
 Span = tuple[int, int]
-FindRepair = Callable[[Iterable[Span]], CheckFinding | None]  # takes places where a mistake shows
+
+
+class ProductRepair(NamedTuple):
+    """The edit that makes D of a kernel A·B, and what is wrong; "" if D may be another product on purpose."""
+
+    kernel: str
+    edit: TextEdit
+    mistake: str
+
+
+FindRepair = Callable[[Iterable[Span]], ProductRepair | None]  # takes places where a mistake shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,7 @@ class CheckReport:
     element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
     the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
     are right only if their tiles begin at multiples of the swizzle's pattern; slices: see `Workbench.slices`;
-    find_repair: finds the edit that makes D A·B, where it is certainly no product.
+    find_repair: finds the edit that makes D A·B, where it is not.
     """
 
     findings: tuple[CheckFinding, ...]

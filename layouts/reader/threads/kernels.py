@@ -54,12 +54,17 @@ from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, Shar
 from lanescope.reader.threads.memory.tile_records import TileSetup, find_grid
 from lanescope.reader.threads.memory.tile_trace import TileTrace
 from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCounts
-from lanescope.reader.threads.run_state import KernelErrorFound, LaunchedInstance, StepsOverError
+from lanescope.reader.threads.run_state import (
+    KernelErrorFound,
+    LaunchedInstance,
+    ProductsOverError,
+    StepsOverError,
+)
 from lanescope.reader.threads.runner import KernelRunner
 
 MOST_KERNELS = 24
 MOST_CALLERS = 3  # depth of the calls of function templates that lead to a launch
-MOST_ORDERED, MOST_COMPUTED = 4, 1  # launches of one kernel whose order is followed, or whose numbers are computed
+MOST_ORDERED = 4  # launches of one kernel whose order is followed
 ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
@@ -186,8 +191,8 @@ class _Program:
             unnamed = find_unnamed_launch(self.text[: self.length], {one.name for one in self._list_kernels()})
             launches = [unnamed or KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
-        if self.tiles is not None and self.tiles.computes:
-            return launches[:MOST_COMPUTED]
+        if self.tiles is not None and self.tiles.launches:
+            return launches[: self.tiles.launches]
         return launches[:MOST_ORDERED] if self.follow else launches
 
     def _is_record_of(self, record: KernelLaunchRecord, kernel: tree.Function) -> bool:
@@ -368,7 +373,7 @@ class _Program:
             if self.follow == BARRIERS:
                 runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
-            runner.sizes = self.tiles.sizes.get(kernel)
+            runner.sizes, runner.last_product = self.tiles.sizes.get(kernel), self.tiles.last_product
             runner.tape = NumberTape() if self.tiles.computes else None
             runner.grid = find_grid(self.tiles.grids, kernel, instance.templates) or runner.grid
         if cluster is not None:
@@ -390,7 +395,7 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
     """Run a kernel; return whether it came to its end, or to a mistake that ends it."""
     try:
         runner.run(function.body, scope, runner.everyone)
-    except (OrderMistakeFound, KernelErrorFound):
+    except (OrderMistakeFound, KernelErrorFound, ProductsOverError):
         return True
     except (StepsOverError, TraceLostError, RecursionError) as error:
         runner.lost = str(error) if isinstance(error, TraceLostError) else ""

@@ -13,6 +13,10 @@ class KernelErrorFound(Exception):  # noqa: N818
     """A compiler refuses what a kernel does, or it is outside a tensor: the rest has no meaning."""
 
 
+class ProductsOverError(Exception):
+    """A run has the products that it is to end after."""
+
+
 class StepsOverError(Exception):
     """A kernel exceeds the limit of steps."""
 

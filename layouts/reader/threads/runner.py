@@ -123,6 +123,7 @@ class KernelRunner:
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
+        self.last_product = 0  # the number of the product after which a run ends, 0 for none
         self.update: Any = None  # of the elements of a wmma fragment, while one is computed
         self.referred: tuple[Any, Any] = (None, None)  # of the last array that a function returned: (pointer, place)
         self.folded = False  # whether each lane runs another iteration of a loop of one thread

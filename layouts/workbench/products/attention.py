@@ -152,7 +152,7 @@ class AttentionJudge:
     def _run_block(self, block: Block, sizes: ParameterSizes, grid: Block) -> list[list[KernelRun]]:
         """Return the runs of a block of a grid, a list for each choice of open #if conditions."""
         name, run = self.run.function.name, self.run
-        setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid}, computes=True)
+        setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid}, computes=True, launches=1)
         size = self.sizes.keys, 1
         return list(run_kernels(run.text, run.macros, run.recorded, ORDER, size, tiles=setup, only=name))
 

@@ -71,6 +71,21 @@ class FragmentLister:
             return OpenPart("elements of this product are combined with others", self.run.results[-record - 1].span)
         return found
 
+    def list_sums(self) -> list[KnownFragment] | None:
+        """Return the sums of a run that has not stored them, None if the products of one are not known."""
+        nowhere, found = np.empty(0, np.int64), list[KnownFragment]()
+        for one in self._list_sums():
+            if isinstance(one.products, OpenPart):
+                return None
+            placed = nowhere, nowhere, nowhere
+            products, reads = one.products, ({}, {})
+            found.append(
+                KnownFragment(
+                    self.block, self.depth, products, one.bits, *placed, False, (), reads, (0, 0), frozenset()
+                )
+            )
+        return found
+
     def _count_left(self, opcode: str, elements: Sequence[StoredWarp]) -> int:
         """Return how many elements of D of a product are stored nowhere."""
         instruction = find_instruction(opcode)

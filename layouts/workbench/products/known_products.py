@@ -70,6 +70,7 @@ from lanescope.workbench.text.function_texts import blank_text, find_functions, 
 _LONGEST = 768  # K of a run
 _DEEP = 4  # times the usual K
 _DEPTHS = 32, 64, 128  # K of runs that only reject an edit: the first with which the mistake is the same
+_FIRST_PRODUCTS = 1, 8, 64, 512
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 
@@ -87,6 +88,11 @@ def _is_whole(one: ProductVerdict) -> bool:
 def _is_followed(part: OpenPart) -> bool:
     """Return whether the products and places of all elements of D are known."""
     return part.whole or (part.wrong is not None and part.wrong.fragment is not None)
+
+
+def _is_decided(verdict: ProductVerdict) -> bool:
+    """Return whether all that is run is known, and D is not added to."""
+    return not any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
 
 
 def _takes(verdict: ProductVerdict, depth: int) -> bool:
@@ -249,12 +255,13 @@ class KnownJudge(KnownRun):
         other = verdict.open.factor if verdict.open is not None else None
         if other is not None and other.site is not None:
             return CheckFinding("factor_misplaced", FACTOR_MISPLACED.format(other.array), other.site)
-        found_of = (self._judge_fragments(verdict, fragments) for fragments in verdict.fragments.values())
+        found_of = (self._judge_fragments(verdict, launch) for launch in verdict.fragments)
         return next(filter(None, found_of), None)
 
-    def _judge_fragments(self, verdict: ProductVerdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
+    def _judge_fragments(self, verdict: ProductVerdict, launch: int) -> CheckFinding | None:
+        fragments = verdict.fragments[launch]
         found = find_unfilled(self.text, verdict.runners[0], fragments, len(self.sizes) == 3)
-        return found or self._find_part(verdict, fragments) or self._find_collision(fragments)
+        return found or self._find_part(verdict, launch) or self._find_collision(fragments)
 
     def _find_collision(self, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
         """Return the finding of elements of D that are stored over others, if the launch gives no other numbers."""
@@ -292,43 +299,62 @@ class KnownJudge(KnownRun):
         return None
 
     def make_search(self, certain: bool) -> ProductSearch | None:
-        """Return the search for what makes D A·B, if D is certainly no product. certain: it is known to be wrong."""
+        """Return the search for what makes D A·B, if it is not. certain: it is known to be wrong."""
         if len(self.sizes) < 3 or (self.exact and self.known.k > _LONGEST * self.parts):
             return None
         depths = (self.known.k,) if self.fitted else _DEPTHS
         for verdict in self._shorten(depths[-1]).list_verdicts():
-            sides = find_wrong_sides(verdict) or (verdict.doubted if certain else ())
-            if sides and not verdict.unsized and (certain or self._is_certain(verdict)):
+            broken = find_wrong_sides(verdict)
+            sides = broken or (verdict.doubted if certain or verdict.is_other else ())
+            if sides and not verdict.unsized and (certain or _is_decided(verdict)):
                 like = (
                     n
                     for n in depths[:-1]
                     if any(_is_like(one, verdict) and _takes(one, n) for one in self._shorten(n).list_verdicts())
                 )
-                proves = partial(self._is_right_with, next(like, depths[-1]))
-                blank = blank_text(self.text)
+                depth = next(like, depths[-1])
+                short = self._shorten_run(depth, 1 if verdict.is_first else 0)
+                proves = partial(self._is_right_with, short, short._find_first_wrong())
+                blank, name = blank_text(self.text), self.function.name
                 reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
-                return ProductSearch(self.text, verdict, sides, reached, proves)
+                wrong = certain or (bool(broken) and self._is_certain(verdict))
+                return ProductSearch(self.text, name, verdict, sides, wrong, reached, proves, self._is_size)
         return None
+
+    def _is_size(self, name: str) -> bool:
+        """Return whether a name is one of M, N and K."""
+        return self.known.find(name) is not None
 
     def _shorten(self, depth: int) -> Self:
         return replace(self, known=replace(self.known, k=depth))
 
     def _is_certain(self, verdict: ProductVerdict) -> bool:
-        """Return whether all that is run is known, and is all of what the kernel is for."""
+        """Return whether what is run is all of what the kernel is for."""
         other = has_other_numbers(self.text, self.function, self.recorded, self.known)
         known = self.fitted or (self.choose_sizes()[0].are_named and not other)
-        doubt = any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
         partial = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
-        return known and not doubt and not partial and not limits_depth(blank_text(self.text), self.known.k)
+        return known and not partial and not limits_depth(blank_text(self.text), self.known.k)
 
-    def _is_right_with(self, depth: int, edit: TextEdit) -> bool:
-        """Return whether D is A·B after an edit: first one block with a short K, then all. depth: the short K."""
-        edited = replace(self, text=apply_edits(self.text, [edit]))
-        runs = replace(edited._shorten(depth), alone=FIRST if self.takes_turns else LAST), edited
-        return all(any(map(_is_whole, run.list_verdicts())) for run in runs)
+    def _shorten_run(self, depth: int, launches: int) -> Self:
+        """Return the run of one block with a short K."""
+        return replace(self._shorten(depth), alone=FIRST if self.takes_turns else LAST, launches=launches)
 
-    def _find_part(self, verdict: ProductVerdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
+    def _find_first_wrong(self) -> int:
+        """Return the number of the first products of which one is wrong, 0 if the products of the block are right."""
+        return next((count for count in _FIRST_PRODUCTS if not self.starts_right(count)), 0)
+
+    def _is_right_with(self, short: Self, count: int, edit: TextEdit) -> bool:
+        """Return whether D is A·B after an edit, first in a short run; count: of its products that are judged before
+        the others.
+        """
+        short, whole = (replace(run, text=apply_edits(self.text, [edit])) for run in (short, self))
+        if count and not short.starts_right(count):
+            return False
+        return all(any(map(_is_whole, run.list_verdicts())) for run in (short, whole))
+
+    def _find_part(self, verdict: ProductVerdict, launch: int) -> CheckFinding | None:
         """Return the loop that leaves out some k, or goes on beyond K, and does so with another K."""
+        fragments = verdict.fragments[launch]
         part = find_part_of_k(fragments, self.known, verdict.grid)
         has_gaps = bool(part) and len(part) <= part[-1] - part[0]
         if not part or (has_gaps and not leaves_slices(verdict.runners[0], fragments)):
@@ -338,7 +364,7 @@ class KnownJudge(KnownRun):
         more = range(part[0], part[-1] + 1 + again.known.k - self.known.k)
         expected = {n * self.known.k + k for n in range(times) for k in part} if has_gaps else more
         for other in again.list_verdicts():
-            parts = [find_part_of_k(one, again.known, other.grid) for one in other.fragments.values()]
-            if len(parts) == len(verdict.fragments) and set(parts) == {tuple(sorted(expected))}:
+            found = find_part_of_k(other.fragments.get(launch, ()), again.known, other.grid)
+            if found == tuple(sorted(expected)):
                 return describe_part(self.text, fragments, part, self.known.k)
         return None

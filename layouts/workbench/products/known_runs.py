@@ -15,7 +15,7 @@ from lanescope.workbench.products.known_fragments import FragmentLister, find_lo
 from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, list_strides
 from lanescope.workbench.products.known_mistakes import find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
-from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, find_other_sum
+from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, are_of_lines, find_other_sum
 from lanescope.workbench.products.other_sizes import FIRST
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
@@ -36,7 +36,8 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*")
 class KnownRun:
     """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
     a longer K; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone: the
-    block that is run, the first or the last one; "" for several; choice: the number of a choice of #if, or -1.
+    block that is run, the first or the last one; "" for several; choice: the number of a choice of #if, or -1;
+    launches: that are run, 0 for all.
     """
 
     text: str
@@ -50,6 +51,7 @@ class KnownRun:
     parts: int = 1
     alone: str = ""
     choice: int = -1
+    launches: int = 0
 
     def fit_launch(self) -> Self:
         """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
@@ -126,16 +128,42 @@ class KnownRun:
 
     def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run the first or the last block, and judge its part of D."""
-        x, y, z = (BLOCKS, 1, 1) if self.takes_turns else grid or (*PLANE, 1)
-        verdict = self._run_blocks(sizes, [(0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0)], (x, y, z))
+        block, grid = self._find_block(grid)
+        verdict = self._run_blocks(sizes, [block], grid)
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
+
+    def starts_right(self, count: int) -> bool:
+        """Return whether the first products of the only block that is run are of rows of A and columns of B."""
+        sizes, grid = self.choose_sizes()
+        block, grid = self._find_block(grid)
+        setup = self._make_setup(block, sizes, grid, count)
+        size = self.known.k, 1
+        for branch in run_kernels(
+            self.text, self.macros, self.recorded, size=size, tiles=setup, only=self.function.name
+        ):
+            for run in branch:
+                sums = FragmentLister(run.runner, block, grid[2]).list_sums() if find_lost(run) is None else None
+                if sums is None or not are_of_lines(sums, self.known):
+                    return False
+        return True
+
+    def _find_block(self, grid: Block | None) -> tuple[Block, Block]:
+        """Return (the first or the last block, the grid)."""
+        x, y, z = (BLOCKS, 1, 1) if self.takes_turns else grid or (*PLANE, 1)
+        return (0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0), (x, y, z)
+
+    def _make_setup(self, block: Block, sizes: ParameterSizes, grid: Block, count: int = 0) -> TileSetup:
+        name = self.function.name
+        return TileSetup(
+            block, lambda *_: None, {name: sizes}, {(name, ()): grid}, last_product=count, launches=self.launches
+        )
 
     def _run_blocks(self, sizes: ParameterSizes, blocks: Sequence[Block], grid: Block) -> ProductVerdict:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""
         fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
         for block in dict.fromkeys(blocks):
-            setup = TileSetup(block, lambda *_: None, {name: sizes}, {(name, ()): grid})
+            setup = self._make_setup(block, sizes, grid)
             size = self.known.k, 1
             branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
             if not branches or (len(branches) > 1 and self.choice < 0):

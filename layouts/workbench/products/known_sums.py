@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -14,13 +13,13 @@ from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.factor_places import MatrixPoints, OtherFactor, Points, find_other_factor
 from lanescope.workbench.products.known_matrices import KnownMatrices
+from lanescope.workbench.products.matrix_orders import ABSENT, MatrixOrder, OperandLines, list_orders, read_lines
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.unproved_results import AGAIN, are_whole, find_deep_overlap, leaves_gaps
 from lanescope.workbench.results import Span
 
 _STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
 _WHOLE = 1 << 32, 9  # more than for any fragment
-ABSENT = -(1 << 40)  # k of elements that are 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +45,9 @@ _NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
 UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once", whole=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """Elements of an operand: the rows of A or columns of B, the k of each in elements, ABSENT if all are 0 there, and
-    the matrix of a batch.
-    """
-
-    lines: Ints
-    k: Ints
-    matrix: int
-
-
-ReadLines = dict[tuple[int, bool], list[_Lines]]  # of an operand, by the lines of its matrix and whether k is innermost
+ReadLines = dict[
+    tuple[int, bool], list[OperandLines]
+]  # of an operand, by the lines of its matrix and whether k is innermost
 
 
 @value_class(frozen=True, slots=True, eq=False)
@@ -109,7 +99,7 @@ class WrongPart:
 
     sides: tuple[int, ...]
     fragment: KnownFragment | None = None
-    order: _Order | None = None
+    order: MatrixOrder | None = None
 
     def list_offsets(self, fragments: Sequence[KnownFragment], n: int) -> list[Ints] | None:
         """Return how far from its row (n: 0) or column in D each element is made; None if that is not known."""
@@ -124,36 +114,24 @@ class WrongPart:
             found.append(lines - self.order.split(one.place)[1 + n])
         return found or None
 
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """How the matrices of a product are stored. turned: whether D is Bᵀ·Aᵀ; by_k: of A and B, whether k is innermost;
-    by_columns: whether rows of D are innermost; part: the k of the sums, if they are not all.
-    """
-
-    known: KnownMatrices
-    turned: bool
-    by_k: tuple[bool, bool]
-    by_columns: bool
-    part: tuple[int, ...] = ()
-
-    def split(self, place: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the matrix of a batch, the row and the column of places in D."""
-        rows, columns = self.sizes
-        outer, within = np.divmod(place, rows if self.by_columns else columns)
-        matrix, line = np.divmod(outer, columns if self.by_columns else rows)
-        return (matrix, within, line) if self.by_columns else (matrix, line, within)
-
     @property
-    def sizes(self) -> tuple[int, int]:
-        """The rows and columns of D, as the instruction has them."""
-        pair = self.known.m, self.known.n
-        return pair[::-1] if self.turned else pair
+    def is_stepped(self) -> bool:
+        """Whether the first product of a sum is right, and the elements of A, and of B, of the others lie all as far
+        from its own.
+        """
+        if self.order is None or self.fragment is None:
+            return False
+        first = self.fragment.products[-1]
+        alone = replace(self.fragment, products=(first,), read=({}, {}))
+        pairs = ((each.sides[n], first.sides[n]) for each in self.fragment.products for n in (0, 1))
+        differences = (one.places[0] - other.places[0] for one, other in pairs if one is not other)
+        sides = [_read_side(self.order, alone, n) for n in (0, 1)]
+        return not _judge_operands(self.order, alone, sides)[1] and not any(map(np.ptp, differences))
 
 
 def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> OpenPart | None:
     """Return why fragments are not known to be those of D = A·B, None if they are."""
-    return max((_judge_order(order, fragments, grid) for order in _list_orders(known)), key=lambda one: one[0])[1]
+    return max((_judge_order(order, fragments, grid) for order in list_orders(known)), key=lambda one: one[0])[1]
 
 
 def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> tuple[Span, str] | None:
@@ -164,7 +142,7 @@ def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> 
     if len({name for one in fragments for name in one.arrays}) != 1 or any(one.adds for one in fragments):
         return None
     first = [one for one in fragments if not one.block[2]]
-    order = max(_list_orders(known), key=lambda one: _judge_order(one, first, None)[0])
+    order = max(list_orders(known), key=lambda one: _judge_order(one, first, None)[0])
     seen: dict[int, tuple[int, int]] = {}
     for one in first:
         if _judge_fragment(order, one)[0] < _STORED[0]:
@@ -181,7 +159,7 @@ def find_part_of_k(fragments: Sequence[KnownFragment], known: KnownMatrices, gri
     """Return the k that every sum is of if that is all that is wrong: some are missing, or they go on beyond K."""
     if not fragments or any(one.adds for one in fragments):
         return ()
-    for order in _list_orders(known):
+    for order in list_orders(known):
         part = _find_part(order, fragments[0])
         if part in ((), tuple(range(known.k))):
             continue
@@ -190,12 +168,8 @@ def find_part_of_k(fragments: Sequence[KnownFragment], known: KnownMatrices, gri
     return ()
 
 
-def _list_orders(known: KnownMatrices) -> list[_Order]:
-    return [_Order(known, turned, (a, b), d) for turned, a, b, d in product((False, True), repeat=4)]
-
-
 def _judge_order(
-    order: _Order, fragments: Sequence[KnownFragment], grid: Block | None
+    order: MatrixOrder, fragments: Sequence[KnownFragment], grid: Block | None
 ) -> tuple[tuple[int, float], OpenPart | None]:
     """Return ((number of fragments that are right, how much of the next one is), why not all are) for an order in which
     the matrices may be stored.
@@ -229,21 +203,12 @@ def _judge_order(
     return _WHOLE, None
 
 
-def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
+def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
     """Return (how much holds for a fragment, why not all, its rows and columns in D if all does)."""
     sides = [_read_side(order, one, n) for n in (0, 1)]
     place = (*one.products[0].calls, one.products[0].span)[0]
-    wrong: tuple[int, ...] = (0, 1)
-    if {len(side) for side in sides} != {len(one.products)}:
-        stage = sum(map(len, sides)) / (2 * len(one.products) + 1)
-        why = "products take other elements than rows of A and columns of B of M × K and K × N"
-        wrong = tuple(n for n in wrong if len(sides[n]) < len(one.products))
-    elif not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
-        stage, why = 1, "products of different rows, columns or arrays are added, or those of one array with itself"
-        wrong = tuple(n for n in wrong if not _are_of_one_line(sides[n])) or wrong
-    elif any(_have_other_k(a, b, order.known.k) for a, b in zip(*sides, strict=True)):
-        stage, why = 2, "A and B of a product have different k, or elements beyond K are multiplied by 0"
-    else:
+    stage, why, wrong = _judge_operands(order, one, sides)
+    if not why:
         stage, why, wrong = _judge_sum(order, one, sides[0], sides[1])
         place = one.stored if stage in _STORED else place
     if why:
@@ -253,20 +218,45 @@ def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart 
     return stage, None, (sides[0][0].lines, sides[1][0].lines)
 
 
-def _find_other_load(order: _Order, one: KnownFragment, sides: Sequence[Sequence[_Lines]]) -> Span | None:
+def are_of_lines(fragments: Sequence[KnownFragment], known: KnownMatrices) -> bool:
+    """Return whether, in one order of the matrices, each sum is of a row of A and a column of B at the same k."""
+    return any(
+        all(not _judge_operands(order, one, [_read_side(order, one, n) for n in (0, 1)])[1] for one in fragments)
+        for order in list_orders(known)
+    )
+
+
+def _judge_operands(
+    order: MatrixOrder, one: KnownFragment, sides: Sequence[Sequence[OperandLines]]
+) -> tuple[float, str, tuple[int, ...]]:
+    """Return (how much holds for the operands of a fragment, why not all, what is wrong: see WrongPart)."""
+    wrong: tuple[int, ...] = (0, 1)
+    if {len(side) for side in sides} != {len(one.products)}:
+        stage = sum(map(len, sides)) / (2 * len(one.products) + 1)
+        why = "products take other elements than rows of A and columns of B of M × K and K × N"
+        return stage, why, tuple(n for n in wrong if len(sides[n]) < len(one.products))
+    if not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
+        why = "products of different rows, columns or arrays are added, or those of one array with itself"
+        return 1, why, tuple(n for n in wrong if not _are_of_one_line(sides[n])) or wrong
+    if any(_have_other_k(a, b, order.known.k) for a, b in zip(*sides, strict=True)):
+        return 2, "A and B of a product have different k, or elements beyond K are multiplied by 0", wrong
+    return 3, "", ()
+
+
+def _find_other_load(order: MatrixOrder, one: KnownFragment, sides: Sequence[Sequence[OperandLines]]) -> Span | None:
     """Return the ldmatrix of the first product that takes other rows or columns than most products of its sum."""
     for n, side in enumerate(sides):
         keys = [(each.matrix, each.lines.tobytes()) for each in side]
         usual, count = Counter(keys).most_common(1)[0] if keys else ((0, b""), 0)
         if len(one.products) / 2 < count < len(one.products):
             for each in reversed(one.products):
-                lines = _read_lines(order, (each.sides[n], n, one.bits), side[0])
+                lines = read_lines(order, (each.sides[n], n, one.bits), side[0])
                 if lines is None or (lines.matrix, lines.lines.tobytes()) != usual:
                     return each.loads[n]
     return None
 
 
-def _are_of_one_line(side: Sequence[_Lines]) -> bool:
+def _are_of_one_line(side: Sequence[OperandLines]) -> bool:
     first = side[0]
     lines = (one.lines for one in side if one.lines is not first.lines)
     return all(one.matrix == first.matrix for one in side) and all((other == first.lines).all() for other in lines)
@@ -278,7 +268,7 @@ def _are_two_matrices(one: KnownFragment) -> bool:
 
 
 def _judge_sum(
-    order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequence[_Lines]
+    order: MatrixOrder, one: KnownFragment, a: Sequence[OperandLines], b: Sequence[OperandLines]
 ) -> tuple[int, str, tuple[int, ...]]:
     """Return (how much holds for a sum of rows of A times columns of B, why not all, what is wrong: see WrongPart)."""
     batch = {a[0].matrix, b[0].matrix}
@@ -299,7 +289,7 @@ def _judge_sum(
     return (6, "", ()) if batch == {0 if is_split else _find_matrix(order, one)} else (5, _NO_BATCH, (0, 1, 2))
 
 
-def _find_matrix(order: _Order, one: KnownFragment) -> int:
+def _find_matrix(order: MatrixOrder, one: KnownFragment) -> int:
     """Return the matrix of a batch that elements have to be of: the first one if they are stored there, since z may
     count tiles, too.
     """
@@ -307,7 +297,7 @@ def _find_matrix(order: _Order, one: KnownFragment) -> int:
     return 0 if first else one.block[2]
 
 
-def _have_other_k(a: _Lines, b: _Lines, depth: int) -> bool:
+def _have_other_k(a: OperandLines, b: OperandLines, depth: int) -> bool:
     """Return whether elements of A and B that are multiplied have different k, or those beyond K meet zeros, which may
     hide what they are.
     """
@@ -318,7 +308,7 @@ def _have_other_k(a: _Lines, b: _Lines, depth: int) -> bool:
     return bool((((one > ABSENT) & (other > ABSENT)) | (one >= depth) | (other >= depth)).any())
 
 
-def _find_part(order: _Order, one: KnownFragment) -> tuple[int, ...]:
+def _find_part(order: MatrixOrder, one: KnownFragment) -> tuple[int, ...]:
     """Return the k of A in a sum, if they are elements that are taken once; else nothing."""
     side = _read_side(order, one, 0)
     if len(side) < len(one.products) or one.bits < 8:
@@ -327,7 +317,7 @@ def _find_part(order: _Order, one: KnownFragment) -> tuple[int, ...]:
     return tuple(sorted(every)) if len(set(every)) == len(every) else ()
 
 
-def _read_side(order: _Order, one: KnownFragment, n: int) -> list[_Lines]:
+def _read_side(order: MatrixOrder, one: KnownFragment, n: int) -> list[OperandLines]:
     """Return what the products of a sum take of one operand, in their order, as far as it is lines of a matrix. n: 0
     for A, 1 for B.
     """
@@ -335,66 +325,6 @@ def _read_side(order: _Order, one: KnownFragment, n: int) -> list[_Lines]:
     if key not in one.read[n]:
         found = one.read[n][key] = []
         for each in reversed(one.products):
-            lines = _read_lines(order, (each.sides[n], n, one.bits), found[0] if found else None)
+            lines = read_lines(order, (each.sides[n], n, one.bits), found[0] if found else None)
             found += [] if lines is None else [lines]
     return one.read[n][key]
-
-
-def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: _Lines | None) -> _Lines | None:
-    """Return the rows or columns and k of an operand: its origin, 0 for A, the bits of an element. None if they are not
-    separate. first: the lines at the beginning of the sum, whose k may go on beyond their ends.
-    """
-    origin, n, bits = operand
-    if origin.zeros is not None:
-        return _read_filled(order, operand, first)
-    if origin.names != ("",) or not origin.array or origin.empty:
-        return None
-    bits = bits if bits < 8 and not origin.unpacked else origin.element_bits or bits  # in memory
-    place, rest = np.divmod(origin.places[0], max(bits // 8, 1))
-    sizes = order.sizes[n], order.known.k if origin.unpacked else order.known.k * min(bits, 8) // 8
-    if rest.any():
-        return None
-    found = _follow_lines(place, sizes, order.by_k[n], first) if first is not None else None
-    return found or _split_lines(place, sizes, order.by_k[n])
-
-
-def _read_filled(order: _Order, operand: tuple[FragmentOrigin, int, int], first: _Lines | None) -> _Lines | None:
-    """Return the rows or columns and k of an operand some of whose k are 0 in all rows; None if others are 0, too."""
-    origin, n, bits = operand
-    zeros = origin.zeros
-    assert zeros is not None
-    if (zeros != zeros[:1]).any():
-        return None
-    if zeros.all():
-        return None if first is None else replace(first, k=np.full(zeros.shape[1], ABSENT))
-    keep = ~zeros[0]
-    some = replace(origin, zeros=None, places=tuple(of[:, keep] for of in origin.places), filled=origin.filled[:, keep])
-    found = _read_lines(order, (some, n, bits), first)
-    if found is None:
-        return None
-    k = np.full(len(keep), ABSENT)
-    k[keep] = found.k
-    return replace(found, k=k)
-
-
-def _follow_lines(place: Ints, sizes: tuple[int, int], by_k: bool, first: _Lines) -> _Lines | None:
-    """Return elements of the same lines as others; None if they are not. sizes: the lines and the depth of a matrix."""
-    size, depth = sizes
-    if len(first.lines) != len(place):
-        return None
-    start = first.matrix * size * depth + first.lines * (depth if by_k else 1)
-    k, rest = np.divmod(place - start[:, None], 1 if by_k else size)
-    if rest.any() or (k != k[:1]).any() or k.min() <= -depth or k.max() >= 2 * depth:
-        return None
-    return _Lines(first.lines, k[0], first.matrix)
-
-
-def _split_lines(place: Ints, sizes: tuple[int, int], by_k: bool) -> _Lines | None:
-    """Return the lines and k of elements inside a matrix; None if these are not separate."""
-    size, depth = sizes
-    line, k = np.divmod(place, depth) if by_k else np.divmod(place, size)[::-1]
-    matrix, rest = np.divmod(line, size) if by_k else np.divmod(k, depth)
-    line, k = (rest, k) if by_k else (line, rest)
-    if (line != line[:, :1]).any() or (k != k[:1]).any() or (matrix != matrix[0, 0]).any():
-        return None
-    return _Lines(line[:, 0], k[0], int(matrix[0, 0]))

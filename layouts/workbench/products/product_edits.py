@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -14,41 +13,53 @@ from lanescope.deadline import OverdueError, is_late
 from lanescope.reader.threads.memory.records import RegisterUse
 from lanescope.reader.threads.memory.storage import OPEN, Ints
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.check_report import ProductRepair
 from lanescope.workbench.products.broken_products import A, B, D
+from lanescope.workbench.products.known_sums import KnownFragment
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.reads.twin_statements import list_twin_edits
-from lanescope.workbench.repair.name_edits import WORD, list_name_edits
+from lanescope.workbench.repair.name_edits import list_name_edits
 from lanescope.workbench.repair.usual_edits import list_number_edits
-from lanescope.workbench.results import CheckFinding, Span, TextEdit
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
+from lanescope.workbench.results import Span, TextEdit
+from lanescope.workbench.text.dependent_names import UNKNOWN, WORD, list_origin_names
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords, list_origins, list_statements
 
 TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A·B"}
 MOST_TRIED = 200
 _MOST_RANK = 3  # of the numbers that are tried
+_OF_FUNCTION = 3  # steps
 _BLOCK = "blockIdx"
-_SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)\s*([^;{}]+)")
+_STEPPED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:[-+]=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+_COUNTER = re.compile(r"\bfor\s*\((?:\s*[A-Za-z_][\w:]*)*?\s*([A-Za-z_]\w*)\s*=")
 _LOST = "Elements of D are stored over others, or nowhere"
 _TWICE = "Products take the same rows of A and columns of B for several elements of D, or mix those of several"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductSearch:
-    """A kernel of which D is certainly no product. sides: what is wrong of A, B and D (0, 1 and 2); reached: the
-    texts of its functions; proves: returns whether D is A·B after an edit.
+    """A kernel of which D is not A·B. sides: what is wrong of A, B and D (0, 1 and 2); certain: whether D is wrong for
+    sure; reached: the texts of its functions; proves: returns whether D is A·B after an edit; is_size: whether a name
+    is one of M, N and K.
     """
 
     text: str
+    kernel: str
     verdict: ProductVerdict
     sides: Sequence[int]
+    certain: bool
     reached: frozenset[str]
     proves: Callable[[TextEdit], bool]
+    is_size: Callable[[str], bool]
 
-    def find_repair(self, places: Iterable[Span]) -> CheckFinding | None:
-        """Return the finding of the only statement of which an edit makes D A·B. places: where a mistake shows."""
+    def find_repair(self, places: Iterable[Span]) -> ProductRepair | None:
+        """Return the edit of the only statement of which one makes D A·B. places: where a mistake shows."""
         edits = self.find_edits(places)
-        return _describe_edit(self.text, edits[0], self.sides) if edits else None
+        if not edits:
+            return None
+        message = (_LOST if D in self.sides else _TWICE) if self.certain else ""
+        return ProductRepair(self.kernel, edits[0], message)
 
     def find_edits(self, places: Iterable[Span]) -> list[TextEdit]:
         """Return the edits of one statement, at the least distance, that make D A·B; none if several statements have
@@ -84,9 +95,10 @@ class ProductSearch:
                 break
             inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
-            for rank, edit in chain(inside, list_name_edits(blank, one), numbers):
-                if drivers is None or _depends(blank, one, edit, drivers):
-                    found[edit] = min(found.get(edit, 1 << 9), steps + 2 * rank)
+            for rank, edit in chain(inside, list_name_edits(blank, one, self.is_size), numbers):
+                apart = 0 if drivers is None else _measure_dependence(blank, one, edit, drivers)
+                if apart is not None:
+                    found[edit] = min(found.get(edit, 1 << 9), steps + apart + 2 * rank)
         return sorted(((distance, edit) for edit, distance in found.items()), key=lambda entry: entry[0])
 
     def _list_statements(self, blank: str, places: Iterable[Span]) -> Iterator[tuple[int, StatementWords]]:
@@ -113,20 +125,32 @@ class ProductSearch:
         Elements that are off by as much in a whole block depend on its number, those in a whole fragment on the loops
         around its product, if the threads have no part in it.
         """
-        fragments, part = self.verdict.every, self.verdict.wrong
-        if part is None or D not in part.sides:
+        fragments, part = self.verdict.group, self.verdict.wrong
+        if part is None or part.fragment is None:
             return None
+        if D not in part.sides:
+            return self._list_stepped(blank, part.fragment, part.sides) if part.is_stepped else None
         distances = _measure_distances([part.list_offsets(fragments, n) for n in (A, B)])
         if distances is None:
             return None
-        blocks, product = [one.block for one in fragments], fragments[0].products[0]
+        blocks = [one.block for one in fragments]
         if len(set(zip(blocks, distances, strict=True))) == len(set(blocks)):
             return {_BLOCK}
         turns = [(one.block, one.products[0].turns) for one in fragments]
         if len(set(zip(turns, distances, strict=True))) > len(set(turns)):
             return None  # threads differ
-        every = (loop for at in (*product.calls, product.span, *product.sites) for loop in list_loops_at(blank, at[0]))
-        return {loop.variable for loop in every if loop.variable} or None
+        return self._list_stepped(blank, fragments[0], (A, B))
+
+    def _list_stepped(self, blank: str, fragment: KnownFragment, sides: Iterable[int]) -> Set[str] | None:
+        """Return the names that the loops around a product, and around what loads some of its operands, step; None if
+        there are none.
+        """
+        product = fragment.products[0]
+        places = (*product.calls, product.span, *(product.sites[n] for n in sides))
+        loops = {loop for at in places for loop in list_loops_at(blank, at[0])}
+        stepped = {one[1] or one[2] for loop in loops for one in _STEPPED.finditer(blank, *loop.body)}
+        stepped -= {one[1] for loop in loops for one in _COUNTER.finditer(blank, *loop.body)}  # of loops inside
+        return {*(loop.variable for loop in loops if loop.variable), *stepped} or None
 
 
 def _measure_distances(offsets: Sequence[Sequence[Ints] | None]) -> list[tuple[int, ...]] | None:
@@ -137,15 +161,6 @@ def _measure_distances(offsets: Sequence[Sequence[Ints] | None]) -> list[tuple[i
     if len(known) < len(offsets) or any(np.ptp(of) for one in known for of in one):
         return None
     return [tuple(int(of[0]) for of in pair) for pair in zip(*known, strict=True)]
-
-
-def _describe_edit(text: str, edit: TextEdit, sides: Sequence[int]) -> CheckFinding:
-    """Make the finding of an edit with which D is A·B."""
-    words, written = " ".join(text[slice(*edit.span)].split()), edit.text.strip() or "nothing"
-    change = f"{written} in place of {words}" if words else written
-    message = f"{_LOST if D in sides else _TWICE}: with {change} here, D is A·B."
-    span = edit.span if words else (edit.span[0] - 1, edit.span[1])
-    return CheckFinding("product_broken", message, span, edits=(edit,), of_result=True)
 
 
 # statements -----------------------------------------------------------------------------------------------------------
@@ -183,34 +198,17 @@ def _list_arrays(run: KernelRunner, registers: Iterable[RegisterUse]) -> set[str
     return {run.records[n].array for n in numbers} - {""}
 
 
-def _depends(blank: str, one: StatementWords, edit: TextEdit, drivers: Set[str]) -> bool:
-    """Return whether the term of an edit may depend on one of some names: also in another function than a kernel."""
+def _measure_dependence(blank: str, one: StatementWords, edit: TextEdit, drivers: Set[str]) -> int | None:
+    """Return how unlikely it is that the term of an edit depends on some names, None if it does not."""
     function = find_enclosing_function(blank, one.span[0])
-    if function is None or not function.kernel:
-        return True
+    if function is None:
+        return _OF_FUNCTION
     first, past, depth = one.span[0], one.span[1], 0
     for word, span in zip(one.words, one.spans, strict=True):
         depth += (word in "([{") - (word in ")]}")
         if not depth and word in ("+", "-", ",", "=", "+=", "-=", ";"):
             first, past = (span[1], past) if span[1] <= edit.span[0] else (first, min(past, span[0]))
-    words = {*WORD.findall(blank[first:past]), *WORD.findall(edit.text)}
-    return not drivers.isdisjoint(_close_words(blank, function, frozenset(words)))
-
-
-@lru_cache(maxsize=1024)
-def _close_words(blank: str, function: FunctionText, words: frozenset[str]) -> frozenset[str]:
-    """Return names with those that they are set from in a function."""
-    left, found = set(words), set(words)
-    while left:
-        left = {word for name in left for word in _list_setting(blank, function).get(name, ())} - found
-        found |= left
-    return frozenset(found)
-
-
-@lru_cache(maxsize=8)
-def _list_setting(blank: str, function: FunctionText) -> dict[str, set[str]]:
-    """Return the names in the values that a function gives each name."""
-    found: dict[str, set[str]] = {}
-    for one in _SET.finditer(blank, *function.body):
-        found.setdefault(one[1], set()).update(WORD.findall(one[2]))
-    return found
+    stepped = {match[1] for match in _STEPPED.finditer(blank, *one.span)}
+    words = {*WORD.findall(blank[first:past]), *WORD.findall(edit.text), *stepped}
+    origins = list_origin_names(blank, function, frozenset(words))
+    return 0 if not drivers.isdisjoint(origins) else _OF_FUNCTION if UNKNOWN in origins else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
-from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, WrongPart
+from lanescope.workbench.products.known_sums import UNCOVERED, KnownFragment, OpenPart, WrongPart
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.results import CheckFinding
 
@@ -35,7 +35,25 @@ class ProductVerdict:
     @property
     def doubted(self) -> tuple[int, ...]:
         """What may be wrong of A, B and D: 0, 1 and 2."""
-        return self.wrong.sides if self.wrong is not None else () if self.open is None else (0, 1)
+        if self.wrong is not None:
+            return self.wrong.sides
+        return () if self.open is None else (0, 1, 2) if self.open is UNCOVERED else (0, 1)
+
+    @property
+    def is_other(self) -> bool:
+        """Whether each element of D is the sum of some products, but D not A·B."""
+        return self.open is UNCOVERED or (self.wrong is not None and self.wrong.fragment is not None)
+
+    @property
+    def group(self) -> Sequence[KnownFragment]:
+        """The fragments of the launch of which D is wrong."""
+        groups = self.fragments.values()
+        return next((of for of in groups if self.wrong is not None and self.wrong.fragment in of), [])
+
+    @property
+    def is_first(self) -> bool:
+        """Whether D of the first launch is wrong."""
+        return bool(self.group) and self.group is self.fragments.get(0)
 
     @property
     def every(self) -> list[KnownFragment]:

@@ -40,10 +40,10 @@ def is_count(name: str) -> bool:
 def shorten_name(name: str) -> str:
     """Return a name without words such as size, in lower case.
 
-    >>> shorten_name("params.size_M"), shorten_name("kN")
-    ('m', 'n')
+    >>> shorten_name("params.size_M"), shorten_name("p->K"), shorten_name("kN")
+    ('m', 'k', 'n')
     """
-    return _BESIDE.sub("", name.rpartition(".")[2]).lower()
+    return _BESIDE.sub("", name.replace("->", ".").rpartition(".")[2]).lower()
 
 
 class ProductSizes:

@@ -81,10 +81,10 @@ def find_product_search(
     names: Collection[str],
     certain: bool = False,
 ) -> FindRepair | None:
-    """Return the search for what makes D A·B in the first of some kernels of which D is certainly no product. certain:
-    whether another check has found a mistake.
+    """Return the search for what makes D A·B in the first of some kernels of which D is certainly no product; else in
+    the first of which it is another one. certain: whether another check has found a mistake.
     """
-    blank = blank_text(text)
+    blank, first = blank_text(text), None
     for one in find_functions(blank):
         if one.kernel and one.name in names:
             run = KnownJudge(text, macros, recorded, one, blank[slice(*one.body)])
@@ -95,6 +95,7 @@ def find_product_search(
                     search = run.fit_launch().make_search(certain)
             except (LayoutError, OverdueError):
                 continue
-            if search is not None:
+            if search is not None and search.certain:
                 return search.find_repair
-    return None
+            first = first or search
+    return first.find_repair if first is not None else None

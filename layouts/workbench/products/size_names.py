@@ -27,6 +27,7 @@ _INTEGER = re.compile(r"(?:(?:const|unsigned|signed|long|int|size_t|u?int(?:32|6
 _CONSTANT = re.compile(r"\b([A-Za-z_]*[MNK](?:_[A-Za-z]+)?)(?:\s*=\s*|[ \t]+)(\d+)\b")
 _BLOCK = re.compile(r"blockIdx|ctaid|block_rank|group_index")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_MEMBER = re.compile(r"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def has_other_numbers(
         for name, value in zip(function.parameters, one.arguments, strict=False)
         if name in integers
     ]
-    return not all(map(known.find, (word for value in given for word in _WORD.findall(value))))
+    return not all(map(known.find, (word for value in given for word in _MEMBER.findall(value))))
 
 
 def _name_host(

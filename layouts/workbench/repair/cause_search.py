@@ -73,11 +73,22 @@ def _find_repair(text: str, report: CheckReport, recheck: Recheck) -> CheckRepor
     found = report.find_repair(_list_places(report.findings)) if report.find_repair is not None else None
     if found is None:
         return None
-    after = _check_edit(report, found.edits[0], recheck)
+    after = _check_edit(report, found.edit, recheck)
     if after is None or any(point.of_result for point in after.open):
         return None
-    finding = _move(text, report.findings, found.edits, certain=True) if report.findings else found
-    return replace(report, findings=(finding,), open=tuple(point for point in report.open if not point.of_result))
+    words, span = " ".join(text[slice(*found.edit.span)].split()), _find_place(text, found.edit)
+    written = found.edit.text.strip() or "nothing"
+    change = f"with {written} in place of {words} here" if words else f"with {written} here"
+    others = tuple(point for point in report.open if not point.of_result)
+    if report.findings:
+        return replace(report, findings=(_move(text, report.findings, [found.edit], certain=True),), open=others)
+    if found.mistake:
+        message = f"{found.mistake}: {change}, D is A·B."
+        finding = CheckFinding("product_broken", message, span, edits=(found.edit,), of_result=True)
+        return replace(report, findings=(finding,), open=others)
+    own = [point for point in report.open if point.of_result and f" of {found.kernel} is" in point.message]
+    named = [replace(one, message=f"{one.message.rstrip('.')}; {change}, it is.", span=span) for one in own[:1]]
+    return replace(report, open=(*(point for point in report.open if point not in own[:1]), *named))
 
 
 def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckFinding]:
@@ -216,8 +227,9 @@ def _move(text: str, findings: Sequence[CheckFinding], edits: Sequence[TextEdit]
     main = next((one for one in findings if one.edits == (edit,)), findings[0])
     words = " ".join(text[slice(*edit.span)].split())
     change = _describe_edits(text, edits) if certain else f"another value of {words}"
-    message = main.message if main.edits else f"{main.message} With {change}, no mistake is found."
-    span = edit.span if words else (edit.span[0] - 1, edit.span[1])
+    cause = "With" if text.count("\n", *sorted((main.span[0], edit.span[0]))) == 0 else "The cause is here: with"
+    message = main.message if main.edits else f"{main.message} {cause} {change}, no mistake is found."
+    span = _find_place(text, edit)
     apart = [place for place in _list_places(findings) if place[1] <= span[0] or span[1] <= place[0]]
     return replace(
         main,
@@ -227,6 +239,11 @@ def _move(text: str, findings: Sequence[CheckFinding], edits: Sequence[TextEdit]
         edits=(edit,) if certain and len(edits) == 1 else (),
         follows=tuple(WrongRead("The mistake shows here.", place) for place in apart),
     )
+
+
+def _find_place(text: str, edit: TextEdit) -> Span:
+    """Return the words of an edit; what it follows if it has none."""
+    return edit.span if text[slice(*edit.span)].strip() else (edit.span[0] - 1, edit.span[1])
 
 
 def _list_places(findings: Iterable[CheckFinding]) -> list[Span]:

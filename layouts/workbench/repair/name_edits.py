@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 
 from lanescope.workbench.repair.usual_edits import find_head_end
 from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.dependent_names import WORD
 from lanescope.workbench.text.function_texts import find_enclosing_function
+from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_PITCH = re.compile(r"[A-Z]|(?i:\w*(?:ld|stride|pitch|size|dim|width|rows|col))")
 _SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*=(?!=)\s*([^;{}?=,]+)[;,]")
 _SPLIT = re.compile(r"[\s(]*([A-Za-z_][\w.]*)\s*(?:[/%&]|>>)")
+_LONGEST_INDEX = 5  # words
 _LONGEST = 3  # letters of a name of one part that another letter makes another one: BM and BN
 _OPPOSITES = {  # words in place of each other: how seldom
     frozenset(pair.split()): rank
@@ -30,13 +34,16 @@ _OPPOSITES = {  # words in place of each other: how seldom
 _AXES = {"x": "y", "y": "x"}
 _INDICES = {"blockIdx": 0, "gridDim": 1, "threadIdx": 2, "blockDim": 2}
 _OPERATORS = {"/": ("%", 0), "%": ("/", 0), "+": ("-", 4), "<": ("<=", 3), "<=": ("<", 3)}
-_RANK_OF_FACTOR = 4
+_RANK_OF_FACTOR, _RANK_OF_INDEX = 4, 2
 _OPENING, _ENDS = frozenset("(*[,+=") | {"+="}, frozenset(")+-],;")
 _FACTORS = ("2", "8")  # columns of a register pair, rows of a core matrix
 
 
-def list_name_edits(blank: str, one: StatementWords) -> Iterator[tuple[int, TextEdit]]:
-    """Yield (rank, edit) for the usual other words of a statement: rank 0 is the most likely.
+def list_name_edits(
+    blank: str, one: StatementWords, is_size: Callable[[str], bool] = lambda _: False
+) -> Iterator[tuple[int, TextEdit]]:
+    """Yield (rank, edit) for the usual other words of a statement: rank 0 is the most likely. is_size: whether a name
+    is one of M, N and K, which may be meant by any factor.
 
     >>> from lanescope.workbench.text.statement_words import list_statements
     >>> blank = "__global__ void f(int M, int N) { int row = lane / 4, col = lane % 4; p = q + row * N + M; }"
@@ -48,11 +55,65 @@ def list_name_edits(blank: str, one: StatementWords) -> Iterator[tuple[int, Text
         return
     function = find_enclosing_function(blank, one.span[0])
     around = blank[slice(*function.body)] if function is not None else ""
-    names = _find_names(around, (*function.parameters, *function.templates) if function is not None else ())
-    parts = _group_parts(around)
+    given = (*function.parameters, *function.templates) if function is not None else ()
+    names, parts = _find_names(around, given), _group_parts(around)
+    sizes = [name for name in names if is_size(name) and (name in given or name.isupper())]
     for n in range(find_head_end(one.words), len(one.words)):
-        yield from ((rank, TextEdit(one.spans[n], word)) for word, rank in _rank_words(one, n, names, parts).items())
+        ranks = _rank_words(one, n, names, parts)
+        if "*" in one.words[max(n - 1, 0) : n + 2] and _PITCH.match(one.words[n]):
+            others = {name: _rank_size(name, one.words[n]) for name in sizes if name not in (one.words[n], *ranks)}
+            ranks = {**ranks, **others}
+        yield from ((rank, TextEdit(one.spans[n], word)) for word, rank in ranks.items())
+    yield from _list_pair_edits(blank, one, names)
+    yield from ((_RANK_OF_INDEX, edit) for edit in _list_index_edits(blank, one))
     yield from ((_RANK_OF_FACTOR, edit) for edit in _list_factor_edits(one, parts))
+
+
+def _rank_size(size: str, word: str) -> int:
+    """Return how seldom a size is meant by a factor: a tile's is written for a matrix's, or one pitch for another."""
+    return 2 if word.isupper() and size.upper() not in word else 1
+
+
+def _list_pair_edits(blank: str, one: StatementWords, names: Sequence[str]) -> Iterator[tuple[int, TextEdit]]:
+    """Yield (rank, edit) that exchange two names of a statement, or a quotient and a remainder, each by its own number.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> blank = "int x = warp % WARPS_M; p = c + (y + i * 16) * N + j * 8;"
+    >>> names = ["WARPS_M", "WARPS_N"]
+    >>> [edit.text for one in list_statements(blank) for _, edit in _list_pair_edits(blank, one, names)]
+    ['/ WARPS_N', 'j * 16) * N + i']
+    """
+    first = find_head_end(one.words)
+    for n in range(first + 1, len(one.words) - 1):
+        if one.words[n] in ("/", "%"):
+            at, word = one.find_span(n, n + 2), one.words[n + 1]
+            ranks = ((name, _rank_name(word, name)) for name in names)
+            operator = "%" if one.words[n] == "/" else "/"
+            yield from ((rank, TextEdit(at, f"{operator} {name}")) for name, rank in ranks if rank is not None)
+    words = [word if word.isidentifier() and one.words.count(word) == 1 else "" for word in one.words]
+    for n, m in combinations((n for n, word in enumerate(words) if word and n >= first), 2):
+        rank = _rank_name(words[n], words[m])
+        if rank is not None:
+            between = blank[one.spans[n][1] : one.spans[m][0]]
+            yield rank + 1, TextEdit(one.find_span(n, m + 1), one.words[m] + between + one.words[n])
+
+
+def _list_index_edits(blank: str, one: StatementWords) -> Iterator[TextEdit]:
+    """Yield edits that put the variable of a loop around a statement in place of a whole index.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> blank = "void f() { for (int mi = 0; mi < 2; ++mi) { mma(acc[mi], a[ni & 1]); } }"
+    >>> [(blank[slice(*edit.span)], edit.text) for edit in _list_index_edits(blank, list_statements(blank)[-1])]
+    [('ni & 1', 'mi')]
+    """
+    variables = [loop.variable for loop in list_loops_at(blank, one.span[0]) if loop.variable]
+    opening = list[int]()
+    for n, word in enumerate(one.words):
+        if word == "]" and opening:
+            at = opening.pop() + 1
+            if n - at > 1 and n - at <= _LONGEST_INDEX:
+                yield from (TextEdit(one.find_span(at, n), name) for name in variables)
+        opening += [n] if word == "[" else []
 
 
 def _rank_words(
@@ -106,19 +167,21 @@ def _rank_name(name: str, other: str) -> int | None:
 
     >>> [_rank_name("warp_m", other) for other in ("warp_n", "warp_k", "lane_m", "warp_row", "block_m")]
     [0, 1, 1, None, None]
-    >>> _rank_name("BM", "BN"), _rank_name("row", "col"), _rank_name("lda", "ldb")
-    (0, 0, 1)
+    >>> _rank_name("BM", "BN"), _rank_name("WM_dim", "WN_dim"), _rank_name("row", "col"), _rank_name("lda", "ldb")
+    (0, 0, 0, 1)
     """
     if name == other or _PARTS.sub("#", name) != _PARTS.sub("#", other):
         return None
-    pairs = list(zip(_PARTS.findall(name), _PARTS.findall(other), strict=True))
-    if (
-        len(pairs) == 1
-        and len(name) == len(other) <= _LONGEST
-        and frozenset(map(str.lower, pairs[0])) not in _OPPOSITES
-    ):
-        pairs = list(zip(name, other, strict=True))
+    pairs = zip(_PARTS.findall(name), _PARTS.findall(other), strict=True)
     left = [pair for pair in pairs if pair[0] != pair[1]]
+    if len(left) == 1 and frozenset(map(str.lower, left[0])) not in _OPPOSITES:
+        left = _list_letters(*left[0])
     if len(left) != 1 or left[0][0].isupper() != left[0][1].isupper():
         return None
     return _OPPOSITES.get(frozenset(map(str.lower, left[0])))
+
+
+def _list_letters(part: str, other: str) -> list[tuple[str, str]]:
+    """Return the letters of short parts of names that differ."""
+    short = len(part) == len(other) <= _LONGEST
+    return [pair for pair in zip(part, other, strict=True) if pair[0] != pair[1]] if short else []

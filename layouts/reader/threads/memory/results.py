@@ -32,6 +32,7 @@ from lanescope.reader.threads.memory.storage import (
     make_open_data,
     spread_coefficient,
 )
+from lanescope.reader.threads.run_state import ProductsOverError
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -63,6 +64,8 @@ def make_results(
     if len(run.results) >= MOST_RESULTS:
         return [make_open_data(run.threads, _REGISTER_BYTES)] * count
     run.results.append(ProductResult(opcode, span, use))
+    if len(run.results) == run.last_product:
+        raise ProductsOverError
     size = 2 * _REGISTER_BYTES if ".f64." in f"{opcode}." else _REGISTER_BYTES
     record = np.full((run.threads, size), -len(run.results), np.int64)
     return [DataBytes(record, *_place_result(run.threads, size, n)) for n in range(count)]

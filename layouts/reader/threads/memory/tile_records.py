@@ -101,7 +101,8 @@ class TileSetup:
     """What a run for tiles is given: the block, and a function that says where the elements of a box are in
     shared memory: of a kernel's map with some names, among those of its launch, from an address on.
 
-    sizes: the integers of each kernel's parameters, if all are known; computes: whether it computes numbers.
+    sizes: the integers of each kernel's parameters, if all are known; computes: whether it computes numbers;
+    last_product: the number of the product after which it ends; launches: of a kernel that are run; 0 for all.
     """
 
     block: tuple[int, int, int]
@@ -109,3 +110,5 @@ class TileSetup:
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     grids: Grids = field(default_factory=dict)
     computes: bool = False
+    last_product: int = 0
+    launches: int = 0
