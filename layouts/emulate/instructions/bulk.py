@@ -122,17 +122,17 @@ def _build_with_mbarrier(
                 (target, barrier, ranks),
                 size,
                 partial(load_bytes, issuer, origin, source, size),
-                partial(_store, change=change),
+                partial(_store, space=_CLUSTER, change=change),
             )
 
     return copy
 
 
-def _store(issuer: Group, place: int, data: Bytes, change: Change | None) -> None:
+def _store(issuer: Group, place: int, data: Bytes, space: str, change: Change | None) -> None:
     if change is None:
-        store_bytes(issuer, _CLUSTER, place, data)
+        store_bytes(issuer, space, place, data)
         return
-    allocation, first = resolve_run(issuer, _CLUSTER, place, data.size)
+    allocation, first = resolve_run(issuer, space, place, data.size)
     allocation.data[first : first + data.size] = change(allocation.data[first : first + data.size], data)
 
 
@@ -206,18 +206,10 @@ def _build_with_group(compiler: Compiler, operands: list[Operand], change: Chang
                 issuer,
                 size,
                 partial(load_bytes, issuer, "shared", source, size),
-                partial(_store_global, issuer, target, change=change),
+                partial(_store, issuer, target, space="global", change=change),
             )
 
     return copy
-
-
-def _store_global(issuer: Group, target: int, data: Bytes, change: Change | None) -> None:
-    if change is None:
-        store_bytes(issuer, "global", target, data)
-        return
-    allocation, first = resolve_run(issuer, "global", target, data.size)
-    allocation.data[first : first + data.size] = change(allocation.data[first : first + data.size], data)
 
 
 def submit_store(issuer: Issuer, size: int, read: Callable[[], Bytes], write: Callable[[Bytes], None]) -> None:
