@@ -15,8 +15,8 @@ from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import Ints, Mask
 
 Span = tuple[int, int]
-_NOBODY, _SEVERAL = -1, -2
-_PLAIN = -1  # group of a store that is not asynchronous
+_NOBODY, _SEVERAL = 0, -1  # threads, warps and groups count from 1, as arrays of zeros take no memory
+_PLAIN = 0  # group of a store that is not asynchronous
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ class SharedOrder:
     """The state of every byte of shared memory, and of the groups of every thread."""
 
     def __init__(self, threads: int) -> None:
-        self.writer = np.full(SHARED_BYTES, _NOBODY, np.int32)  # thread of the last store, if it is certain
+        self.writer = np.zeros(SHARED_BYTES, np.int32)  # thread of the last store, if it is certain
         self.has_writers = False  # whether any byte has one
-        self.group = np.full(SHARED_BYTES, _PLAIN, np.int32)
+        self.group = np.zeros(SHARED_BYTES, np.int32)
         self.stored: Ints = np.zeros(SHARED_BYTES, np.int64)  # barriers before it
-        self.reader = np.full(SHARED_BYTES, _NOBODY, np.int32)  # warp
+        self.reader = np.zeros(SHARED_BYTES, np.int32)  # warp
         self.read: Ints = np.zeros(SHARED_BYTES, np.int64)
         self.barriers = 0
         self.passed: Ints = np.zeros(threads, np.int64)  # barriers of the whole block that each thread has come to
@@ -144,7 +144,7 @@ class SharedOrder:
     def forget_stores(self) -> None:
         """Take everything as visible: something with an unknown effect on the order was executed."""
         if self.has_writers:
-            self.writer[:] = _NOBODY
+            self.writer = np.zeros(SHARED_BYTES, np.int32)
             self.has_writers = False
         self.barriers += 1
         self.meet_warp()
@@ -172,7 +172,7 @@ class SharedOrder:
         if places is None:
             return
         if not unsure:
-            warp = lanes[:, None] // 32
+            warp = 1 + lanes[:, None] // 32
             readers = self.reader[places]
             early = (self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)
             if early.any() and (copied or self._is_used(self.read_event[places][early])):
@@ -181,8 +181,8 @@ class SharedOrder:
                 self._report("refill_early", place, store=site if first else None)
         owner = np.broadcast_to(lanes[:, None], places.shape)
         self.has_writers = True
-        self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
-        self.group[places] = self.committed[owner] if copied else _PLAIN
+        self.writer[places] = _NOBODY if unsure or (copied and self.lost) else 1 + owner
+        self.group[places] = 1 + self.committed[owner] if copied else _PLAIN
         self.stored[places] = self.barriers
         self._note_lapped(places, site, copied and not unsure)
         self.reader[places] = _NOBODY
@@ -221,8 +221,8 @@ class SharedOrder:
         """
         writer, group = self.writer[places], self.group[places]
         known = writer != _NOBODY
-        running = (group != _PLAIN) & (group >= self.done[np.where(known, writer, 0)])
-        found: Mask = known & self.is_fresh(places) & ((writer != lanes) | running)
+        running = (group != _PLAIN) & (group > self.done[np.where(known, writer - 1, 0)])
+        found: Mask = known & self.is_fresh(places) & ((writer != 1 + lanes) | running)
         return found
 
     def is_fresh(self, places: Ints) -> Mask:
@@ -245,17 +245,17 @@ class SharedOrder:
         if contested := int(self.contested.take(places).max()):
             self._report("stored_twice", self.sites[contested - 1])
         known, copied = writer != _NOBODY, group != _PLAIN
-        owner = np.where(known, writer, 0)
+        owner = np.where(known, writer - 1, 0)
         if not self.lost:
-            pending = known & copied & (group >= self.done.take(owner))
+            pending = known & copied & (group > self.done.take(owner))
             if pending.any():
                 lapped = int(self.lapped[places][pending].max())
                 if lapped:
                     self._report("refill_early", self.sites[lapped - 1], store=self.sites[lapped - 1])
-                self._report_pending(int(group[pending].min()), int(owner[pending][0]), site)
-        arrived = self.lost | (group < self.visible.take(owner))
+                self._report_pending(int(group[pending].min()) - 1, int(owner[pending][0]), site)
+        arrived = self.lost | (group <= self.visible.take(owner))
         seen = np.where(copied, arrived, self.stored.take(places) < self.barriers)
-        other = known & (writer // 32 != lanes[:, None] // 32)
+        other = known & (owner // 32 != lanes[:, None] // 32)
         if (other & ~seen).any():
             waited = self.waited if bool((other & ~seen & copied).any()) else None
             span = site if waited is None else waited.span
@@ -267,7 +267,7 @@ class SharedOrder:
         self.used |= bool(copied.any())
         if access.parts is not None:
             return
-        warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
+        warp = np.broadcast_to(1 + lanes[:, None] // 32, places.shape)
         self._note_readers(places, warp)
         self.read_site[places] = self._number_site(site)
         self.reads += 1
