@@ -64,6 +64,13 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "zeros by memset": (("int d[4] = {};", "int d[4]; memset(d, 0, sizeof(d));"),),
     "zeros by std::fill_n": (("int d[4] = {};", "int d[4]; std::fill_n(d, 4, 0);"),),
     "partial sums that are only read": (("  float* c =", "  if (d[0] > 1000) trap();\n  float* c ="),),
+    "an endless loop that a break ends": (
+        ("int k = 0; k < K / 32; ++k) {", "int k = 0;; ++k) {\n    if (k == K / 32) break;"),
+    ),
+    "a break at the end of while (true)": (
+        ("for (int k = 0; k < K / 32; ++k) {", "int k = 0;\n  while (true) {"),
+        ("b + k * 32 + 16));", "b + k * 32 + 16));\n    if (++k == K / 32) break;"),
+    ),
     "zeros of a class": (("int d[4] = {};", "struct Sums { int d[4] = {}; } sums; int (&d)[4] = sums.d;"),),
     "words of two": (
         ("float* C,", "int* C,"),
@@ -94,6 +101,11 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
 MULTIPLIED, NAME = "multiply(d", "gemm"  # where it is: at the call of the product, or at the kernel's name
 OPEN = {
     "half of K": (("k < K / 32", "k < K / 64"), "sum over each", MULTIPLIED),
+    "an endless loop that ends after half of K": (
+        ("int k = 0; k < K / 32; ++k) {", "int k = 0;; ++k) {\n    if (k == K / 64) break;"),
+        "sum over each",
+        MULTIPLIED,
+    ),
     "a number for a pitch": (("c[r * N + n]", "c[r * 4096 + n]"), "row and column", "c[r * 4096"),
     "the batch of another matrix": (("blockIdx.z * M * K", "blockIdx.z * M * N"), "different k", MULTIPLIED),
     "blocks that store nothing": (

@@ -32,6 +32,7 @@ _RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited fo
 _WARM_TURNS = 8  # most of a loop that only copies before it multiplies
 _MULTIPLIES = re.compile(r"mma|multipl|compute|consume", re.I)
 _WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior|consumer_wait_prior")
+_LEAVES = re.compile(r"\b(?:break|return)\b")
 _LONG = 16  # turns of a loop that may be left before its end if the kernel is too long
 MOST_TURNS = 4096
 
@@ -183,10 +184,14 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     watch = run.turn_counts.watch_loop(run, loop, scope)
     inner, products = bool(run.open_loops), len(run.products)
     warm = _count_warm_turns(run, loop)
+    leaves, settled = bool(_LEAVES.search(run.text, *loop.body.span)), False
     while True:
         warm = min(warm, opened - 1) if run.products or run.descriptors else warm
         most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
-        inside = _decide_turn(run, loop, scope, active, most, products)
+        inside = active if settled else _decide_turn(run, loop, scope, active, most, products)
+        if settled and opened:
+            run.open_loops.pop()
+            opened = 0
         if inside is None:
             opened += 1
             if opened == 1:
@@ -205,7 +210,9 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         if run.turns[-1] > MOST_TURNS:
             run.steps = run.most_steps  # it is too long to be followed
         left[1] = run.nobody
+        bounds = run.bounds
         active = run.join_masks(run.run(loop.body, scope, inside), left[1])
+        settled = leaves and run.bounds == bounds and run.barriers is None and _is_endless(loop)
         run.mask = active
         if loop.step is not None and np.count_nonzero(active):
             run.evaluate(loop.step, scope)
@@ -214,6 +221,11 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     if opened:
         run.open_loops.pop()
     return after
+
+
+def _is_endless(loop: statements.Loop) -> bool:
+    """Return whether only a jump in its body ends a loop: for (;;), while (true)."""
+    return loop.condition is None or (isinstance(loop.condition, tree.NumberLiteral) and bool(loop.condition.value))
 
 
 def _may_leave(run: KernelRunner, products: int) -> bool:
