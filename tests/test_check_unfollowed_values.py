@@ -161,3 +161,24 @@ NAMED = """__device__ uint64_t make(const void* p) {
 def test_a_constant_with_a_prefix_says_which_stride_it_is() -> None:
     assert check_text(NAMED).doubts == ()
     assert [one.code for one in check_text(NAMED.replace("A_LBO", "A_STRIDE")).doubts] == ["comment_contradicts"]
+
+
+@for_each(
+    "loop",
+    [
+        "for (auto& p : pointers) allocate(&p, 1024);",
+        "for (int i = 0; i < 4; ++i) allocate(&pointers[i], 1024);",
+        "for (auto& p : pointers) { allocate(&p, 1024); *p = 3; }",
+    ],
+)
+def test_allocating_an_array_of_pointers_ends(loop: str) -> None:
+    """What the function may write to one of them may be another: it is forgotten once, and the rest is evaluated."""
+    text = f"""int main() {{
+  half* pointers[4];
+  {loop}
+  uint64_t desc = (x & 0x3ffff) >> 4 | (uint64_t)64 << 32 | 1ull << 62;
+  use(desc);
+}}
+"""
+    assert evaluate_text(text).unfinished == ()
+    assert find_builders(text)[0].fields["sbo_bytes"] == 64 * 16

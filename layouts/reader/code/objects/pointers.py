@@ -179,5 +179,9 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
         ev.forget_all(ev.frames[-1].scope)  # the pointer is a hidden member
     if any("(" in name for name, _ in pointer.base.terms):  # returned by a function: it may point to any variable
         ev.forget_globals()
-    for escaped in list(ev.escaped_places.values()):
-        ev.forget_place(escaped, integers=True)
+    escaped, ev.escaped_places = ev.escaped_places, {}  # to forget what one of them points to is a store, too
+    try:
+        for place in escaped.values():
+            ev.forget_place(place, integers=True)
+    finally:
+        ev.escaped_places = escaped
