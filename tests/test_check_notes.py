@@ -160,3 +160,16 @@ def test_an_instruction_may_follow_the_end_of_a_line_in_its_string() -> None:
     found = [list_kernels_by_text(kernel.replace("REST", rest)) for rest in ("mma.sync a", "wgmma.mma_async a", "ret")]
     gaps = ["", "with ldmatrix beside wgmma", "without an mma that takes what it loads"]
     assert [one.gap for (one,) in found] == gaps
+
+
+UNLAUNCHED = """__global__ void multiply(float* c, const uint32_t* x) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(x[0]), "r"(x[1]), "r"(x[2]));
+}
+"""
+
+
+def test_a_missing_number_of_threads_is_said_once() -> None:
+    report = merge_reports([check_source(SourceText("a.cu", UNLAUNCHED), 60.0)])
+    (note,) = list_notes(report)
+    assert "The fragments of multiply are not verified" in note and "-D blockDim.x=128" in note

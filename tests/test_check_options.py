@@ -63,6 +63,15 @@ def test_a_value_is_used_where_an_assembled_file_spells_it_otherwise(name: str, 
     assert list(list_unused([f"x{name}"], [text])) == [f"x{name}"]
 
 
+@for_each("value", ["3x", "64q", "0x1g", "0b12"])
+def test_a_value_that_begins_as_a_number_and_is_none_is_refused(value: str) -> None:
+    """As a macro it would break the declaration of a parameter K, and hide what is wrong with its kernel."""
+    with pytest.raises(LayoutError, match=f"K is '{value}', which is not a number"):
+        parse_defines([f"K={value}"])
+    for right in ("64", "0x40", "64u", "1'024", "1e3", "2f", "4_c", "true", "BK / 2", "float"):
+        assert parse_defines([f"K={right}"]) == {"K": right}
+
+
 def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(RIGHT)
     run = CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from lanescope.cxx.literals import parse_literal
 from lanescope.cxx.source_text import strip_comments
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -15,6 +16,8 @@ NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes pri
 GIVEN = "macro."  # begins the key of a value that -D gives
 BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
+_NUMERIC = re.compile(r"\d[\w']*")  # begins as a number; with an underscore it may be a literal of the user's, 4_c
+_REAL = re.compile(r"[\d']+(?:[eE]\d+)?[fFlL]?|[\d']*_.*|0[xX][\da-fA-F]+[pP]\d+[fFlL]?")
 _MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
 
@@ -28,7 +31,15 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
             raise LayoutError(
                 "bad_usage", f"-D: '{shorten_value(word, 60)}' is not NAME=VALUE.", "Write -D BK=64.", "define"
             )
-        values[name.strip()] = value.strip() if sign else "1"
+        given = value.strip()
+        if _NUMERIC.fullmatch(given) and not _REAL.fullmatch(given) and parse_literal(given) is None:
+            raise LayoutError(
+                "bad_usage",
+                f"-D: {name.strip()} is '{shorten_value(given, 60)}', which is not a number.",
+                "Write -D BK=64.",
+                "define",
+            )
+        values[name.strip()] = given if sign else "1"
     return values
 
 

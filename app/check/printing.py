@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
 from lanescope.app.check.notes import collect_notes, list_totals
-from lanescope.app.check.running import UNREAD, describe_missing, describe_unused
+from lanescope.app.check.running import UNREAD, describe_missing, describe_unused, list_needed_names
+from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME
 from lanescope.workbench.source.gaps import TILED_MMA
 
 _MOST_PLACES = 3  # of one note
@@ -60,8 +61,15 @@ def list_notes(report: CheckReport) -> Iterator[str]:
     for name in report.unused:
         yield f"note: {describe_unused(name)}"
     for source in report.sources:
-        if missing := describe_missing(source):
+        missing = describe_missing(source)
+        if missing and not _repeats_notes(source):
             yield f"{source.file}: note: {missing}"
+
+
+def _repeats_notes(source: CheckedSource) -> bool:
+    """Return whether the notes of a file's kernels say all that its own would say of what is missing."""
+    others = set(source.gaps) - {UNREAD} or set(list_needed_names(source)) - {BLOCK_NAME} or source.unfound
+    return bool(source.kernel_gaps) and not others and (not source.multiplier or bool(source.descriptors))
 
 
 def list_stats(sources: Iterable[CheckedSource], names: Sequence[str] = ()) -> Iterator[str]:
