@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, check_whole
 from tests.sample import take_sample
 from tests.transfer_kernels import plant
 
@@ -46,6 +46,29 @@ RIGHT = KERNEL.replace("REGISTERS", ", ".join(f"%{n}" for n in range(32))).repla
 def test_both_operands_of_a_right_kernel_are_verified() -> None:
     made = check_thread_tiles(RIGHT, {})
     assert (made.verified, made.findings) == (2, [])
+
+
+def test_descriptors_reach_all_of_the_memory_that_a_block_may_have() -> None:
+    arrays = RIGHT[RIGHT.index("  __shared__ __align__") : RIGHT.index("  float d")]
+    behind = "  extern __shared__ __align__(1024) half s[];\n  half *sA = s, *sB = s + 70 * 1024;\n"
+    made = check_thread_tiles(RIGHT.replace(arrays, behind), {})
+    assert (made.verified, made.findings) == (2, [])
+
+
+def test_a_loop_that_macros_are_wrapped_in_is_run_once() -> None:
+    stored = """  }
+  int row = blockIdx.x * 64 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  for (int n = 0; n < 32; ++n)
+    C[(row + n % 4 / 2 * 8) * N + blockIdx.y * 64 + n / 4 * 8 + threadIdx.x % 4 * 2 + n % 2] = d[n];
+}
+"""
+    text = RIGHT.replace("int K)", "int K, int N)").replace("  }\n}\n", stored)
+    once = text.replace("    for (int k = 0; k < 4", "    do for (int k = 0; k < 4").replace(
+        "k * 16)));", "k * 16))); while (0);"
+    )
+    assert once.count("while (0)") == 1
+    for one in (text, once):
+        assert not [point.message for point in check_whole(one).open if "A·B" in point.message]
 
 
 # rows of A that overlap, as those of a 1-D convolution: LBO is the step from one row to the next, 16 bytes

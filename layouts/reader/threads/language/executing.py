@@ -245,7 +245,8 @@ def _decide_turn(
         inside = None  # a function that says whether there is another tile
     if run.barriers is not None:
         return run.barriers.follow_loop(run, inside)
-    endless = loop.condition is None or (turns >= most and isinstance(loop.condition, tree.NumberLiteral))
+    always = isinstance(loop.condition, tree.NumberLiteral) and loop.condition.value != 0
+    endless = loop.condition is None or (turns >= most and always)
     return None if endless or (inside is active and _may_leave(run, products)) else inside
 
 
