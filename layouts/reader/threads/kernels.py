@@ -70,6 +70,7 @@ KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
 MOST_TILE_CTAS = 4  # of a cluster whose tiles are followed
+_DESCRIBES = re.compile(r"wgmma|tcgen05")
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")
@@ -361,6 +362,7 @@ class _Program:
     ) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
         runner.kernel, runner.instance = kernel, instance
+        runner.shared.dynamic = DYNAMIC if _DESCRIBES.search(self.text) else runner.shared.dynamic
         runner.size, runner.grid = self.size[0], (self.size[1], 1, 1)
         runner.length = self.length
         if self.follow == ORDER:

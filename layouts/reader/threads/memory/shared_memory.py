@@ -46,6 +46,10 @@ class SharedMemory:
         self.next = at + size
         return at
 
+    def place_dynamic(self) -> int:
+        """Return the address of dynamic shared memory: behind the arrays so far."""
+        return max(self.dynamic, -(-self.next // ALIGNMENT) * ALIGNMENT)
+
     def localize(self, places: Ints) -> Ints:
         """Return addresses without that of the block."""
         return places - self.base if self.base else places
