@@ -103,6 +103,25 @@ def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch:
     assert tma_boxes.run_load(Device, load, np.random.default_rng(5)) == (fault is None)
 
 
+@for_each(
+    ("box", "strides"),
+    [
+        ((64, 128, 2), (8192, 128)),
+        ((64, 1, 128, 2), (256, 8192, 128)),  # a head between the columns and the rows
+        ((64, 128, 1, 2), (8192, 256, 128)),
+        ((64, 128, 2, 1), (8192, 128, 1 << 20)),
+    ],
+)
+def test_a_box_of_panels_is_read_as_such_whatever_dimensions_of_one_it_has(
+    box: tuple[int, ...], strides: tuple[int, ...]
+) -> None:
+    """The second 64 elements of every row are a panel of 128 lines later; rows of the box in sequence would be 256."""
+    stored = storage.storage(tma.make_box_storage(box, 16, "128B", strides, base=0x400, inner="K"), 16, "K")
+    for k in range(0, 128, 16):
+        word = descriptor.encode_wgmma(0x400 + k // 64 * 128 * 128 + k % 64 * 2, 16, 1024, 0, "128B")
+        assert verify.verify(word, View(64, 16, 16, "K"), stored, mn=0, k=k).match
+
+
 @for_each("swizzle", ["32B", "64B", "128B"])
 def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swizzle: str) -> None:
     """Rows keep the swizzle's pitch, so half a box is a right operand: it was called unreadable once."""

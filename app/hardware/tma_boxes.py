@@ -59,7 +59,7 @@ class BoxLoad:
         image = np.full(self.offset + self.room, UNTOUCHED, np.uint8)
         spec = tma.make_box_storage(m.box, m.bits, m.swizzle, m.strides, window + self.offset, "K")
         layout = storage.storage(spec, m.bits, "K")
-        lines = m.box[1] if spec["kind"] == "atoms" else int(np.prod(m.box[1:]))
+        lines = spec["inner_stride"] // spec["line_stride"] if spec["kind"] == "atoms" else int(np.prod(m.box[1:]))
         for n, outer in enumerate(product(*(range(most) for most in reversed(m.box[1:])))):
             index = tuple(reversed(outer))
             first = sum((c + i) * s for c, i, s in zip(self.at[1:], index, m.strides, strict=True))

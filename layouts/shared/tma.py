@@ -45,13 +45,14 @@ def make_box_storage(
     """Return the storage of a box in shared memory.
 
     box: innermost first; strides: bytes, without the innermost. Usually kind "rows", in the order of the box's outer
-    dimensions. If the third dimension continues the innermost one (its stride is the inner box), the box consists of
-    panels: kind "atoms".
+    dimensions. If the dimension after the lines continues the innermost one (its stride is the inner box), the box
+    consists of panels: kind "atoms". Dimensions of which the box has one element do not count.
     """
     width = box[0] * element_bits // 8
     pitch = get_pitch_bytes(width, swizzle)
-    if len(box) > 2 and len(strides) > 1 and strides[1] == width and box[1] > 1 and box[2] > 1:
-        return make_panel_storage(width, box[1], swizzle, base, inner)
+    outer = [(size, stride) for size, stride in zip(box[1:], strides, strict=False) if size > 1]
+    if len(outer) > 1 and outer[1][1] == width:
+        return make_panel_storage(width, outer[0][0], swizzle, base, inner)
     return {
         "kind": "rows",
         "inner": inner,
