@@ -255,7 +255,7 @@ def _describe_edits(text: str, edits: Sequence[TextEdit]) -> str:
     """Describe edits of one place: what they write, instead of which words, after which part of the line."""
     first, past = edits[0].span
     words = " ".join(text[first:past].split())
-    written = join_words([edit.text for edit in edits], "or")
+    written = join_words([edit.text.strip() for edit in edits], "or")
     if not words or not written:
         return written or f"nothing in place of {words}"
     line = text[text.rfind("\n", 0, first) + 1 : first].strip()[-_MOST_SHOWN:]
