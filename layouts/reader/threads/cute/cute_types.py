@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
@@ -56,7 +57,12 @@ CUTE_VALUES = (
 
 
 def is_cute_value(value: Any) -> bool:
-    return isinstance(value, CUTE_VALUES)
+    return _is_cute_class(value.__class__)
+
+
+@cache
+def _is_cute_class(kind: type) -> bool:
+    return issubclass(kind, CUTE_VALUES)
 
 
 def simplify(value: Any) -> Any:

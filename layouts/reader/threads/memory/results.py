@@ -247,9 +247,9 @@ def _join_alike(run: KernelRunner, found: list[DataBytes]) -> DataBytes | None:
     """Return the first of the same elements of products, and note that these are combined."""
     if len(found) == 1:
         return found[0]
-    records = np.unique(np.stack([one.record[:, 0] for one in found[:2]], axis=1)[run.mask], axis=0)
-    run.joined.update((int(one), int(other)) for one, other in records if one != other)
-    return found[0] if (records < 0).all() else None
+    pairs = set(zip(*(one.record[run.mask, 0].tolist() for one in found[:2]), strict=True))
+    run.joined.update((one, other) for one, other in pairs if one != other)
+    return found[0] if all(record < 0 for pair in pairs for record in pair) else None
 
 
 def _make_reduction(run: KernelRunner, value: DataBytes) -> Reduction:
