@@ -178,7 +178,7 @@ CONVERTED = plant(  # A is converted to half from elements of another width
 )
 
 
-@for_each("element", ["int8_t", "float"])
+@for_each("element", ["int8_t", "float"], sample=1)
 def test_a_matrix_may_have_elements_of_another_width_in_memory(element: str) -> None:
     text = plant(("const half* A", f"const {element}* A"), text=CONVERTED)
     assert list_points(text=text) == []

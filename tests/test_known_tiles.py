@@ -248,6 +248,7 @@ PARTS = plant(
         (("float* C", "float* C"), ""),
         (("(blockIdx.z + 1) * (K / splits)", "(blockIdx.z + 1) * (K / splits) - BK"), "not the sum over each"),
     ],
+    sample=1,
 )
 def test_blocks_along_z_may_divide_a_k_of_any_length(change: tuple[str, str], why: str) -> None:
     report = check_whole(plant(change, text=PARTS) + HOST.format("64, 32, 8", "2048, 4096, 8192, 8"))
@@ -282,6 +283,7 @@ TURNED = plant(
 @for_each(
     ("change", "why"),
     [(("half* C", "half* C"), ""), (("BN + row) * M", "BN + row) * 4096"), "row and column")],
+    sample=1,
 )
 def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], why: str) -> None:
     wrong, open_, _ = judge_results(plant(change, text=TURNED), {}, (), {"gemm"})
@@ -297,6 +299,7 @@ def test_a_k_that_the_program_refuses_shows_no_mistake() -> None:
     assert list_wrong(f"void check(int K) {{ if (K > 65536) throw 1; }}\n{short}")
 
 
+@pytest.mark.thorough
 def test_tiles_that_overlap_reach_beyond_k() -> None:
     """The products take half of each tile, and the last one has its other half after the last row."""
     text = plant(("kk < BK;", "kk < BK - 16;"), ("K; k0 += BK", "K; k0 += BK / 2"), text=TILED)
@@ -327,6 +330,7 @@ def test_the_last_turns_load_no_slice_beyond_k(
     assert not report.findings
 
 
+@pytest.mark.thorough
 def test_a_ring_may_be_longer_than_k() -> None:
     """Before the loop, 7 slices of 64 are loaded; the first run has K = 384."""
     report = check_whole(TEMPLATES.replace("64, 64, 64, 4>", "64, 64, 64, 8>").replace("bytes = 4 *", "bytes = 8 *"))

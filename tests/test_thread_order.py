@@ -105,7 +105,7 @@ def test_what_is_missing_is_found_where_it_belongs(text: str, old: str, new: str
     assert place.startswith(line)
 
 
-@for_each("turns", ["K / splits / BK", "(K / BK + splits - 1) / splits"])
+@for_each("turns", ["K / splits / BK", "(K / BK + splits - 1) / splits"], sample=1)
 def test_an_argument_that_a_size_is_divided_by_counts_its_parts(turns: str) -> None:
     text = plant(("int K)", "int K, int splits)"), ("t < K / BK", f"t < {turns}"), text=STAGED)
     assert check_thread_order(text, {}).left == frozenset()
