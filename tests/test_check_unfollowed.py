@@ -209,3 +209,26 @@ def test_an_operand_that_is_not_known_is_named(wrapped: bool, operand: str) -> N
     assert (
         kernel.message == f"The fragments of gemm are not verified: what the registers of {operand} hold is not known."
     )
+
+
+NO_TURNS = """constexpr int K = 64;
+__device__ void multiply(float* c, const uint32_t* x) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(x[0]), "r"(x[1]), "r"(x[2]));
+}
+__global__ void gemm(float* out, const uint32_t* x) {
+  float c[4] = {};
+  for (int i = 0; i < 0; ++i) out[i] = 0;
+  for (int k = 0; k < K % 16; k += 16) multiply(c, x + k);
+  out[threadIdx.x] = c[0];
+}
+void run(float* out, const uint32_t* x) { gemm<<<1, 32>>>(out, x); }
+"""
+
+
+def test_a_loop_over_mma_without_iterations_is_named_at_its_condition() -> None:
+    (note,) = (one for one in check_text(NO_TURNS).open if "not verified" in one.message)
+    assert NO_TURNS[slice(*note.span)] == "k < K % 16" and "has no iterations" in note.message
+    never = NO_TURNS.replace("  for (int k", "  if (false)\n  for (int k")
+    (note,) = (one for one in check_text(never).open if "not verified" in one.message)
+    assert never[slice(*note.span)] == "gemm" and "none of its mma is reached" in note.message

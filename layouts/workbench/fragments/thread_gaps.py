@@ -50,7 +50,7 @@ class CheckedKernel:
     """A kernel that multiplies by mma or loads by ldmatrix.
 
     gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it; operand: for
-    UNKNOWN, the first one without a verdict.
+    UNKNOWN, the first one without a verdict; at: for NOT_REACHED, the condition of the loop that is not entered.
     """
 
     name: str
@@ -58,10 +58,13 @@ class CheckedKernel:
     gap: str = ""
     needs: tuple[str, ...] = ()
     operand: str = ""
+    at: Span | None = None
 
     @property
     def message(self) -> str:
         what = f"The fragments of {self.name}" if self.name else "Fragments"
+        if self.at is not None:
+            return f"{what} are not verified: this loop over its mma has no iterations."
         if self.gap == UNKNOWN and self.operand:
             return f"{what} are not verified: what the registers of {self.operand} hold is not known."
         return f"{what} are not verified: {_SENTENCES.get(self.gap) or _make_sentence(self.gap)}."

@@ -179,7 +179,9 @@ def _merge_runs(text: str, branch: Sequence[RunVerdicts]) -> FragmentReport:
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
         operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
-        report.kernels.append(CheckedKernel(run.function.name, find_name(text, run.function), gap, needs, operand))
+        at = run.runner.skipped[0] if gap == NOT_REACHED and run.runner.skipped else None
+        name = run.function.name
+        report.kernels.append(CheckedKernel(name, find_name(text, run.function), gap, needs, operand, at))
         kernel_errors = [CheckFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
         report.findings += kernel_errors
         if kernel_errors:  # what else is wrong follows from these

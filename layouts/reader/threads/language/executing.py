@@ -206,6 +206,8 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         if inside is not active:
             after = run.join_masks(after, active & ~inside)
         if not np.count_nonzero(inside):
+            if not run.turns[-1] and _MULTIPLIES.search(run.text, *loop.span):
+                run.skipped.append(loop.condition.span if loop.condition is not None else loop.span)
             break
         if run.turns[-1] > MOST_TURNS:
             run.steps = run.most_steps  # it is too long to be followed
