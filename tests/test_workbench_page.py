@@ -263,3 +263,12 @@ def test_an_opcode_in_a_comment_of_code_is_not_an_instruction(client: Client) ->
     assert "m16n8k17" in client.post("/api/v1/read", json={"text": wrong}).json()["notices"][0]
     alone = client.post("/api/v1/read", json={"text": "// mma.m16n8k17.row.col.f32.f16.f16.f32"}).json()
     assert alone["kind"] == "unknown" and "m16n8k17" in alone["notices"][0]
+
+
+def test_a_page_with_a_red_verdict_does_not_say_that_there_is_no_mistake(client: Client) -> None:
+    """The mismatch rests on an assumption, so that check reports none."""
+    title = "the tensor map, the builder and the call of one kernel"
+    text = next(case.text for case in CASES if case.title == title)
+    page = client.get("/read", params={"text": text}).text
+    assert 'class="verdict bad"' in page and "No mistake that is certain" in page and "No mistake found" not in page
+    assert "that rests on bytes from one panel of A" in page

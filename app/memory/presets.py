@@ -167,7 +167,7 @@ PRESETS = (
     StoragePreset(
         "atoms",
         "CuTe atom layout",
-        "tile_to_shape(atom, …)",
+        "tile_to_shape",
         "",
         _make_atoms,
         lambda s: s["kind"] == "canonical" and _is_swizzled(s),

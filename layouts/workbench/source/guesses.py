@@ -115,6 +115,11 @@ def _find_same_operand(bench: Workbench, again: Workbench, operand: VerifiedOper
     return next((o for o in again.operands if o.name == operand.name and o.descriptor == operand.descriptor), None)
 
 
+def _begin_small(label: str) -> str:
+    """Return a label as part of a sentence: "Bytes from …" becomes "bytes from …", "SBO" and "sA" stay."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() and " " in label else label
+
+
 def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """Yield (key, another value, description) for every assumed value that a mismatch may depend on."""
     for assumed in guesses.bench.assumed:
@@ -130,7 +135,7 @@ def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator
         for value in _list_other_values(assumed):
             if assumed.key.startswith("inner.") and value != operand.major:
                 continue  # a 16-byte chunk would hold elements of one K where the instruction reads those of one row
-            yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
+            yield assumed.key, value, f"{_begin_small(assumed.label)} being {assumed.value} ({assumed.why})"
 
 
 def _list_assumed_stores(bench: Workbench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
