@@ -85,8 +85,8 @@ def _make_dense_map(type: str, dims: tuple[int, ...], box: tuple[int, ...], swiz
 
 
 def generate_loads() -> Iterator[BoxLoad]:
-    """Yield every data type; every width of the inner box in every mode; places in shared memory; ranks 1 to 5; panels;
-    boxes that reach out of the tensor.
+    """Yield every data type; every width of the inner box in every mode; places in shared memory; ranks 1 to 5; panels,
+    also with a dimension of one element; boxes that reach out of the tensor.
     """
     for name, bits in ((row.name, row.bits) for row in TYPES.values()):
         dims: tuple[int, ...] = (4096 // bits, 40)
@@ -121,6 +121,8 @@ def generate_loads() -> Iterator[BoxLoad]:
         for lines, count in ((8, 3), (64, 2), (5, 4)):
             tensor = _make_dense_map("BFLOAT16", (width, 80, 512 // width), (width, lines, count), swizzle.name)
             yield BoxLoad("panels", replace(tensor, strides=(1024, 2 * width)), (0, 7, 1))
+            heads = _make_dense_map("BFLOAT16", (width, 3, 80, 512 // width), (width, 1, lines, count), swizzle.name)
+            yield BoxLoad("panels of one head", replace(heads, strides=(1024, 3072, 2 * width)), (0, 1, 7, 1))
         for column, row in ((-8, 20), (104, -3), (0, 28), (-16, -16)):
             box = _make_dense_map("BFLOAT16", (128, 30), (width, 24), swizzle.name)
             yield BoxLoad("outside the tensor", box, (column, row))
