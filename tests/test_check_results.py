@@ -281,6 +281,7 @@ void run(const double* A, const double* B, double* C) { gemm<<<1, 32>>>(A, B, C)
             "wmma::fragment<wmma::accumulator",
         ),
     ],
+    sample=2,
 )
 def test_a_mistake_of_wmma_stands_at_its_line(old: str, new: str, code: str, line: str) -> None:
     ((found, at),) = list_findings(plant((old, new), text=WMMA))
