@@ -55,6 +55,8 @@ class TileCopy:
 
 def _select_atom(call: CuteCall) -> CuteLayout | None:
     """Evaluate ss_smem_selector<Major, T, BLK_MN, BLK_K>() and sm100_smem_selector."""
+    if any(argument is None for argument in call.templates):
+        return None
     major, element, rows, columns = call.templates
     block = columns if major == MAJORS["K"] else rows
     run = block[0] if isinstance(block, tuple) else block
