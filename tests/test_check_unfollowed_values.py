@@ -15,7 +15,7 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.syntax import cxx, tree
 from lanescope.reader.code.syntax.source import make_plain_source
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, check_whole
 from tests.found_in_code import find_builders
 
 TRAITS = """template <int M> struct Storage { static constexpr int kM = M; };
@@ -182,3 +182,38 @@ def test_allocating_an_array_of_pointers_ends(loop: str) -> None:
 """
     assert evaluate_text(text).unfinished == ()
     assert find_builders(text)[0].fields["sbo_bytes"] == 64 * 16
+
+
+def test_a_selector_of_an_open_major_is_not_followed() -> None:
+    """FlashInfer's GEMM for small batches takes the major from a template argument."""
+    made = check_whole(
+        """#include <cute/tensor.hpp>
+using namespace cute;
+struct Tiles { static constexpr auto atom = sm100_smem_selector<kMajor, half_t, Int<128>, Int<64>>(); };
+__global__ void __launch_bounds__(32) k(half_t const* a, float* c) {
+  __shared__ half_t s[128 * 64];
+  auto t = make_tensor(make_smem_ptr(s), tile_to_shape(Tiles::atom, make_shape(Int<128>{}, Int<64>{})));
+  uint32_t r[4];
+  float d[4] = {};
+  s[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]),
+    "=r"(r[3]) : "r"(cast_smem_ptr_to_uint(&t(threadIdx.x % 16, 0))));
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]),
+      "r"(r[0]), "r"(r[1]));
+  c[threadIdx.x] = d[0];
+}
+"""
+    )
+    assert not made.findings and len(made.kernels) == 1
+
+
+def test_the_two_words_of_a_descriptor_are_no_descriptors() -> None:
+    """CuTe DSL's helpers put the 64 bits together in the text of an asm statement; Python's integers have no width."""
+    text = """
+desc_base = ((start & 0x3FFFF) >> 4) | ((lbo & 0x3FFF) << 16) | ((1024 >> 4) << 32) | (1 << 46) | (2 << 61)
+desc_lo, desc_hi = desc_base & 0xFFFFFFFF, (desc_base >> 32) & 0xFFFFFFFF
+desc_a = desc_lo | (desc_hi << 32)
+"""
+    assert [found.name for found in evaluate_text(text).descriptors] == ["desc_base", "desc_a"]

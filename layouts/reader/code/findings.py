@@ -35,6 +35,7 @@ _FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # first bits of fields of 
 _HALVES = frozenset((8, 24, 40, 48, 56))  # first bits of bytes and 16-bit halves that begin no field
 _DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
 _DESC_ONLY = re.compile(r"smem|gmma|umma|wgmma|mat", re.I)
+_HALF = re.compile(r"(?<![a-z])(?:lo|hi|low|high|lower|upper)(?![a-z])", re.I)  # names of 32 bits of a descriptor
 _OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
 
 
@@ -212,18 +213,20 @@ def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
 # records ---------------------------------------------------------------------------------------------------------
 
 
-def _get_composed(value: Any) -> SymbolicInt | None:
-    """Return a value as an integer if it has the width of a descriptor or half of one and was built from fields."""
+def _get_composed(value: Any, name: str) -> SymbolicInt | None:
+    """Return a value as an integer if it may be a descriptor or half of one, by its width, its fields and its name."""
     integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
-    return integer if integer is not None and integer.type.bits in (0, 32, 64) and integer.marks else None
+    if integer is None or integer.type.bits not in (0, 32, 64):
+        return None
+    return integer if any(mark.bit >= 32 * bool(_HALF.search(name)) for mark in integer.marks) else None
 
 
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     """Return whether a value is built like a descriptor: by the bits of its fields, or by a name and some fields."""
-    integer = _get_composed(value)
+    integer = _get_composed(value, name)
     if integer is None or _is_sentinel(integer):
         return False
-    text = f"{name} {kind or _get_record_name(value)}"
+    text = f"{name} {kind or (value.record.name if isinstance(value, ObjectValue) else '')}"
     if _is_other_descriptor(ev, text):
         return False
     if integer.marks in ev.descriptor_marks and integer.type.bits != 32:
@@ -236,10 +239,6 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     if form == NO_FORMAT:
         ev.foreign_fields.add(integer.marks)
     return wide and integer.marks not in ev.foreign_fields and _looks_like_descriptor(integer, lows)
-
-
-def _get_record_name(value: Any) -> str:
-    return value.record.name if isinstance(value, ObjectValue) else ""
 
 
 def _find_regions(integer: SymbolicInt) -> set[int]:
