@@ -216,7 +216,7 @@ def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
 def _get_composed(value: Any, name: str) -> SymbolicInt | None:
     """Return a value as an integer if it may be a descriptor or half of one, by its width, its fields and its name."""
     integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
-    if integer is None or integer.type.bits not in (0, 32, 64):
+    if integer is None or integer.type.bits not in (0, 32, 64) or _is_sentinel(integer):
         return None
     return integer if any(mark.bit >= 32 * bool(_HALF.search(name)) for mark in integer.marks) else None
 
@@ -224,7 +224,7 @@ def _get_composed(value: Any, name: str) -> SymbolicInt | None:
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     """Return whether a value is built like a descriptor: by the bits of its fields, or by a name and some fields."""
     integer = _get_composed(value, name)
-    if integer is None or _is_sentinel(integer):
+    if integer is None:
         return False
     text = f"{name} {kind or (value.record.name if isinstance(value, ObjectValue) else '')}"
     if _is_other_descriptor(ev, text):
