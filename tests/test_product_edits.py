@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import MethodType
 
 from lanescope.workbench.check import check_text
@@ -42,6 +43,23 @@ def test_finds_the_place(name: str) -> None:
     (edit,) = found.edits
     at = text.index(wrong)
     assert text[slice(*edit.span)] == words and edit.text == written and at <= edit.span[0] <= at + len(wrong)
+
+
+@for_each("name", ["rows of A by the column", "a slice of A by the wrong bit"])
+def test_first_products_reject_what_the_rest_cannot_mend(name: str) -> None:
+    """The right kernel is accepted, and the wrong one if stores may mend it; not one with other elements of A."""
+    right, wrong, *_ = PLANTED[name]
+    repair = find_product_search(plant((right, wrong), text=TEXT), {}, (), {"gemm"}, certain=True)
+    assert isinstance(repair, MethodType) and isinstance(repair.__self__.proves, partial)
+    short, first = repair.__self__.proves.args
+
+    def accepts(text: str) -> bool:
+        return first.may_be_right(replace(short, text=text))
+
+    stored = name == "rows of A by the column"
+    assert accepts(TEXT) and not accepts(plant(("row * K + t * 4", "row * K + t * 8"), text=TEXT))
+    assert accepts(plant(("row * K + t * 4", "(row + 1) * K + t * 4"), text=TEXT)) == (not stored)
+    assert accepts(plant((right, wrong), text=TEXT)) == bool(first.choices) == stored
 
 
 def _launch_twice(turns: str) -> str:

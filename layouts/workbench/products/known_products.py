@@ -20,6 +20,7 @@ from lanescope.deadline import OverdueError
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.attention import Verdict
 from lanescope.workbench.products.broken_products import find_wrong_sides
+from lanescope.workbench.products.first_products import FirstProducts, find_first_products
 from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
@@ -70,7 +71,6 @@ from lanescope.workbench.text.function_texts import blank_text, find_functions, 
 _LONGEST = 768  # K of a run
 _DEEP = 4  # times the usual K
 _DEPTHS = 32, 64, 128  # K of runs that only reject an edit: the first with which the mistake is the same
-_FIRST_PRODUCTS = 1, 8, 64, 512
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 
@@ -314,7 +314,7 @@ class KnownJudge(KnownRun):
                 )
                 depth = next(like, depths[-1])
                 short = self._shorten_run(depth, 1 if verdict.is_first else 0)
-                proves = partial(self._is_right_with, short, short._find_first_wrong())
+                proves = partial(self._is_right_with, short, find_first_products(short))
                 blank, name = blank_text(self.text), self.function.name
                 reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
                 wrong = certain or (bool(broken) and self._is_certain(verdict))
@@ -339,16 +339,10 @@ class KnownJudge(KnownRun):
         """Return the run of one block with a short K."""
         return replace(self._shorten(depth), alone=FIRST if self.takes_turns else LAST, launches=launches)
 
-    def _find_first_wrong(self) -> int:
-        """Return the number of the first products of which one is wrong, 0 if the products of the block are right."""
-        return next((count for count in _FIRST_PRODUCTS if not self.starts_right(count)), 0)
-
-    def _is_right_with(self, short: Self, count: int, edit: TextEdit) -> bool:
-        """Return whether D is A·B after an edit, first in a short run; count: of its products that are judged before
-        the others.
-        """
+    def _is_right_with(self, short: Self, first: FirstProducts | None, edit: TextEdit) -> bool:
+        """Return whether D is A·B after an edit, first in a short run. first: its products that are judged before."""
         short, whole = (replace(run, text=apply_edits(self.text, [edit])) for run in (short, self))
-        if count and not short.starts_right(count):
+        if first is not None and not first.may_be_right(short):
             return False
         return all(any(map(_is_whole, run.list_verdicts())) for run in (short, whole))
 

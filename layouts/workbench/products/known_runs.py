@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.kernels import run_kernels
+from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
 from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, list_strides
 from lanescope.workbench.products.known_mistakes import find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
-from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, are_of_lines, find_other_sum
+from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, find_other_sum
 from lanescope.workbench.products.other_sizes import FIRST
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
@@ -133,20 +133,22 @@ class KnownRun:
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
 
-    def starts_right(self, count: int) -> bool:
-        """Return whether the first products of the only block that is run are of rows of A and columns of B."""
+    def list_first_sums(self, count: int) -> list[KnownFragment] | None:
+        """Return the sums of the first products of the only block that is run, None if one is not known."""
         sizes, grid = self.choose_sizes()
         block, grid = self._find_block(grid)
-        setup = self._make_setup(block, sizes, grid, count)
-        size = self.known.k, 1
-        for branch in run_kernels(
-            self.text, self.macros, self.recorded, size=size, tiles=setup, only=self.function.name
-        ):
-            for run in branch:
-                sums = FragmentLister(run.runner, block, grid[2]).list_sums() if find_lost(run) is None else None
-                if sums is None or not are_of_lines(sums, self.known):
-                    return False
-        return True
+        setup, found = self._make_setup(block, sizes, grid, count), list[KnownFragment]()
+        for run in (run for branch in self._run_setup(setup) for run in branch):
+            sums = FragmentLister(run.runner, block, grid[2]).list_sums() if find_lost(run) is None else None
+            if sums is None:
+                return None
+            found += sums
+        return found
+
+    def _run_setup(self, setup: TileSetup) -> Iterator[list[KernelRun]]:
+        """Run one block; yield a list for each choice of #if conditions."""
+        name, size = self.function.name, (self.known.k, 1)
+        return run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name)
 
     def _find_block(self, grid: Block | None) -> tuple[Block, Block]:
         """Return (the first or the last block, the grid)."""
@@ -161,11 +163,9 @@ class KnownRun:
 
     def _run_blocks(self, sizes: ParameterSizes, blocks: Sequence[Block], grid: Block) -> ProductVerdict:
         """Run some blocks of a grid; the verdict is open if something of them is not known."""
-        fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
+        fragments, runners = dict[int, list[KnownFragment]](), list[KernelRunner]()
         for block in dict.fromkeys(blocks):
-            setup = self._make_setup(block, sizes, grid)
-            size = self.known.k, 1
-            branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
+            branches = list(self._run_setup(self._make_setup(block, sizes, grid)))
             if not branches or (len(branches) > 1 and self.choice < 0):
                 return ProductVerdict(OpenPart(SEVERAL, choices=len(branches)))
             for n, run in enumerate(branches[self.choice]):

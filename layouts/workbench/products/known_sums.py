@@ -218,12 +218,15 @@ def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, Open
     return stage, None, (sides[0][0].lines, sides[1][0].lines)
 
 
+def read_sum(order: MatrixOrder, one: KnownFragment) -> tuple[Ints, Ints] | None:
+    """Return the rows of A and the columns of B that a sum is of in an order; None if it is not of such."""
+    sides = [_read_side(order, one, n) for n in (0, 1)]
+    return None if _judge_operands(order, one, sides)[1] else (sides[0][0].lines, sides[1][0].lines)
+
+
 def are_of_lines(fragments: Sequence[KnownFragment], known: KnownMatrices) -> bool:
     """Return whether, in one order of the matrices, each sum is of a row of A and a column of B at the same k."""
-    return any(
-        all(not _judge_operands(order, one, [_read_side(order, one, n) for n in (0, 1)])[1] for one in fragments)
-        for order in list_orders(known)
-    )
+    return any(all(read_sum(order, one) is not None for one in fragments) for order in list_orders(known))
 
 
 def _judge_operands(
