@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import lcm
 
 import numpy as np
@@ -123,7 +124,8 @@ class KnownOperand:
         return per * (k * pow(per, -1, period) % period)
 
 
-def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> KnownOperand:
+@lru_cache(maxsize=8)
+def operand_from_fill(name: str, operand: str, parts: tuple[int, ...], earlier: bool = False) -> KnownOperand:
     """Return A or B as a fill.
 
     parts: the pass of each file; earlier: use the codes of earlier header versions.

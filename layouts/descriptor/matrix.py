@@ -251,7 +251,7 @@ def reads(descriptor: Descriptor, view: View) -> Addresses:
     return _compute_addresses(descriptor.word, view, descriptor.format)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def _compute_addresses(word: int, view: View, form: DescriptorFormat) -> Addresses:
     """Return the addresses of `reads`, cached because a verdict needs them several times."""
     addresses: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), view, form)[0]
