@@ -57,6 +57,7 @@ class FormMatches:
         return any(is_opcode(word) or search.split_shape(word) for word in (*self.words, *self.ignored))
 
 
+@lru_cache(maxsize=64)
 def find_forms(text: str) -> FormMatches:
     """Return the forms that a text names by its words, in any order, separated by dots or blanks.
 
