@@ -64,9 +64,9 @@ def _split_words(text: str) -> list[str]:
 
 
 def _take_first_sentence(text: str) -> str:
-    """Return the first sentence of a paragraph, without Markdown's marks."""
+    """Return the first sentence of a paragraph, or what comes before a colon as one, without Markdown's marks."""
     plain = _MARKS.sub(lambda match: match[1] or "", text)
-    return re.split(r"(?<=[.:]) (?=[A-Z])", plain)[0].rstrip(":")
+    return re.sub(r":$", ".", re.split(r"(?<=[.:]) (?=[A-Z])", plain)[0])
 
 
 @lru_cache(maxsize=1)

@@ -27,7 +27,7 @@ WHERE = {
     "chosen": "as one wide load needs it",
     "accumulator": "the accumulator",
 }
-SAME = {"": "the operand's"}
+SAME = {"": "operand's"}
 MOST_LIMIT = 256
 
 

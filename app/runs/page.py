@@ -67,7 +67,7 @@ async def run_page(request: Request) -> Response:
     context: dict[str, Any] = {
         "given": query,
         "error": None,
-        "title": TITLES.get(query.get("kind", ""), "Run nothing: no kind is chosen"),
+        "title": TITLES.get(query.get("kind", ""), "Choose what to run"),
         "found": None,
         "reason": get_hardware(request).reason,
         "fleet": await get_hardware(request).get_fleet_status(),

@@ -27,10 +27,18 @@ class WeightQuestion:
     )
     bits: int = number_field(4, "Bits", "Bits of an integer: 4 or 8; GPTQ 2 too.", least=1, most=16, needs=("format",))
     k: int | None = number_field(
-        None, "K", "Rows of W, whole tiles; what the element needs where it is empty.", needs=TILE
+        None,
+        "K",
+        "Rows of W, whole tiles; what the element needs where it is empty.",
+        needs=TILE,
+        placeholder="as needed",
     )
     n: int | None = number_field(
-        None, "N", "Columns of W, whole tiles; what the element needs where it is empty.", needs=TILE
+        None,
+        "N",
+        "Columns of W, whole tiles; what the element needs where it is empty.",
+        needs=TILE,
+        placeholder="as needed",
     )
     find: str = text_field(
         "",
