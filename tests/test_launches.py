@@ -192,6 +192,9 @@ def test_which_of_several_wrappers_a_descriptor_feeds_is_not_guessed(call: str, 
     report = check_text(MAPS + kernel + f"    {call}\n  }}\n}}\n")
     assert (report.steps, report.findings) == (reads, ())
     assert [checked.gap for checked in report.checked] == [gap, gap]
+    without_maps = check_text(f"{kernel}    {call}\n  }}\n}}\n").open
+    named = {point.message.partition(" is not verified")[0].partition(" of ")[2] for point in without_maps}
+    assert named == {gap or "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"}
 
 
 SIZED = """struct Sizes {{ int m, k; }};

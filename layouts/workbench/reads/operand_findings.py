@@ -70,7 +70,8 @@ def check_operands(
 def _make_unverified_point(bench: Workbench, operand: VerifiedOperand) -> OpenPoint:
     """Return the open point for an operand without a verdict, with the reason."""
     at = bench.pieces[operand.descriptor].spans[0]
-    return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {describe_lack(operand)}", at)
+    reader = f"one of {operand.one_of} instructions" if operand.one_of else operand.instruction
+    return OpenPoint(f"{operand.name.upper()} of {reader} is not verified: {describe_lack(operand)}", at)
 
 
 def drop_proved_points(
