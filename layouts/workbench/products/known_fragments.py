@@ -77,13 +77,11 @@ class FragmentLister:
         for one in self._list_sums():
             if isinstance(one.products, OpenPart):
                 return None
-            placed = nowhere, nowhere, nowhere
-            products, reads = one.products, ({}, {})
-            found.append(
-                KnownFragment(
-                    self.block, self.depth, products, one.bits, *placed, False, (), reads, (0, 0), frozenset()
-                )
+            placed, reads = (nowhere, nowhere, nowhere), (ReadLines(), ReadLines())
+            fragment = KnownFragment(
+                self.block, self.depth, one.products, one.bits, *placed, False, (), reads, (0, 0), frozenset()
             )
+            found.append(fragment)
         return found
 
     def _count_left(self, opcode: str, elements: Sequence[StoredWarp]) -> int:
