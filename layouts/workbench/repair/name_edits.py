@@ -14,14 +14,13 @@ from itertools import combinations
 
 from lanescope.workbench.repair.usual_edits import find_head_end
 from lanescope.workbench.results import TextEdit
-from lanescope.workbench.text.dependent_names import WORD
-from lanescope.workbench.text.function_texts import find_enclosing_function
+from lanescope.workbench.text.dependent_names import WORD, list_assignments
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PITCH = re.compile(r"[A-Z]|(?i:\w*(?:ld|stride|pitch|size|dim|width|rows|col))")
-_SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*=(?!=)\s*([^;{}?=,]+)[;,]")
 _SPLIT = re.compile(r"[\s(]*([A-Za-z_][\w.]*)\s*(?:[/%&]|>>)")
 _LONGEST_INDEX = 5  # words
 _LONGEST = 3  # letters of a name of one part that another letter makes another one: BM and BN
@@ -54,9 +53,9 @@ def list_name_edits(
     if one.words[:2] == ("if", "constexpr"):
         return
     function = find_enclosing_function(blank, one.span[0])
-    around = blank[slice(*function.body)] if function is not None else ""
     given = (*function.parameters, *function.templates) if function is not None else ()
-    names, parts = _find_names(around, given), _group_parts(around)
+    names = _find_names(blank[slice(*function.body)], given) if function is not None else ()
+    parts = _group_parts(blank, function) if function is not None else {}
     sizes = [name for name in names if is_size(name) and (name in given or name.isupper())]
     for n in range(find_head_end(one.words), len(one.words)):
         ranks = _rank_words(one, n, names, parts)
@@ -151,10 +150,10 @@ def _find_names(body: str, parameters: Sequence[str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _group_parts(body: str) -> dict[str, list[str]]:
+def _group_parts(blank: str, function: FunctionText) -> dict[str, list[str]]:
     """Return, for each name that a function sets to a part of a variable, the others that are parts of it."""
     roots: dict[str, list[str]] = defaultdict(list)
-    split = ((one[1], _SPLIT.match(one[2])) for one in _SET.finditer(body))
+    split = ((name, _SPLIT.match(value)) for name, value in list_assignments(blank, function))
     values = {name: value[1] for name, value in split if value is not None}
     for name, root in values.items():
         roots[root].append(name)

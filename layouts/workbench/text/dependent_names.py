@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Set
 from functools import lru_cache
 
-from lanescope.cxx.source_text import find_closing, split_arguments
+from lanescope.cxx.source_text import find_closing, split_arguments, walk_outside_brackets
 from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 
 WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 UNKNOWN = ""
-_SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)\s*([^;{}]+)")
+_SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)\s*")
 _Name = tuple[FunctionText, str]
 
 
@@ -36,14 +36,29 @@ def list_origin_names(blank: str, function: FunctionText, words: frozenset[str])
 def _list_origins(blank: str, function: FunctionText) -> dict[str, set[_Name]]:
     """Return the names in the values that each name of a function is given."""
     found: dict[str, set[_Name]] = {}
-    for one in _SET.finditer(blank, *function.body):
-        found.setdefault(one[1], set()).update((function, word) for word in WORD.findall(one[2]))
+    for set_name, value in list_assignments(blank, function):
+        found.setdefault(set_name, set()).update((function, word) for word in WORD.findall(value))
     for caller, arguments in () if function.kernel else _list_calls(blank, function):
         fits = caller is not None and len(arguments) == len(function.parameters)
         for n, name in enumerate(function.parameters):
             words = WORD.findall(arguments[n]) if fits else [UNKNOWN]
             found.setdefault(name, set()).update((caller or function, word) for word in words)
     return found
+
+
+@lru_cache(maxsize=64)
+def list_assignments(blank: str, function: FunctionText) -> list[tuple[str, str]]:
+    """List (name, value) of what a function sets.
+
+    >>> from lanescope.workbench.text.function_texts import find_functions
+    >>> text = "void f() { int row = lane / 4, col = min(a, b); for (int i = 0; i < 4; ++i) p += i; }"
+    >>> list_assignments(text, find_functions(text)[0])
+    [('row', 'lane / 4'), ('col', 'min(a, b)'), ('i', '0'), ('p', 'i')]
+    """
+    past = function.body[1]
+    starts = _SET.finditer(blank, *function.body)
+    ends = ((one, next(walk_outside_brackets(blank, ",;{}", one.end(), past), past)) for one in starts)
+    return [(one[1], blank[one.end() : end]) for one, end in ends]
 
 
 def _list_calls(blank: str, function: FunctionText) -> Iterator[tuple[FunctionText | None, list[str]]]:
