@@ -35,7 +35,7 @@ OTHERS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-@for_each("name", PLANTED, sample=3)
+@for_each("name", PLANTED, sample=2)
 def test_finds_the_place(name: str) -> None:
     right, wrong, words, written = PLANTED[name]
     text = plant((right, wrong), text=TEXT)

@@ -230,7 +230,7 @@ def explain_open(*changes: tuple[str, str], text: str) -> str:
     return point.message
 
 
-@for_each(("old", "new"), BY_BYTE_MISTAKES, sample=2)
+@for_each(("old", "new"), BY_BYTE_MISTAKES, sample=1)
 def test_the_id_of_scale_factors_follows_k(old: str, new: str) -> None:
     assert run_blocks(BY_BYTE) == OriginReport()
     assert "scale factors" in explain_open((old, new), text=BY_BYTE)
@@ -440,7 +440,7 @@ OPEN = [  # what stands there, what is planted, the reason
 ]
 
 
-@for_each(("old", "new", "reason"), OPEN, sample=3)
+@for_each(("old", "new", "reason"), OPEN, sample=2)
 def test_what_is_not_shown_to_be_the_product_is_open(old: str, new: str, reason: str) -> None:
     report = run_blocks(plant((old, new), text=BY_TMA))
     assert not report.mistakes
