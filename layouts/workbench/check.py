@@ -176,9 +176,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     steps, unverified = settle_reads(steps, unverified, fragments.whole)
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
     open_ += list_unread_descriptors(bench, source.builders, fragments.whole)
-    open_ += (
-        OpenPoint(kernel.message, kernel.at or kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap
-    )
+    open_ += (OpenPoint(kernel.message, kernel.place, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(one.close_proved(fragments.proved, fragments.whole) for one in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)

@@ -61,6 +61,11 @@ class CheckedKernel:
     at: Span | None = None
 
     @property
+    def place(self) -> Span:
+        """Where its message stands."""
+        return self.at or self.span
+
+    @property
     def message(self) -> str:
         what = f"The fragments of {self.name}" if self.name else "Fragments"
         if self.at is not None:
@@ -138,6 +143,11 @@ def describe_run(
         return STEP_OPEN, ()
     broken = _find_broken(run.runner, {key[:2] for key in uses if key not in judged})
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
+
+
+def find_skipped_loop(run: KernelRun, gap: str) -> Span | None:
+    """Return the condition of the first loop without turns that names a product, if no mma of a run is reached."""
+    return run.runner.skipped[0] if gap == NOT_REACHED and run.runner.skipped else None
 
 
 def _find_broken(runner: KernelRunner, left: Set[tuple[Span, tuple[Span, ...]]]) -> str:

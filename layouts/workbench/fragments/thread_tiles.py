@@ -53,6 +53,7 @@ from lanescope.workbench.fragments.thread_gaps import (
     describe_open_operand,
     describe_run,
     find_name,
+    find_skipped_loop,
     list_kernels_by_text,
     take_gap,
 )
@@ -179,8 +180,7 @@ def _merge_runs(text: str, branch: Sequence[RunVerdicts]) -> FragmentReport:
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
         operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
-        at = run.runner.skipped[0] if gap == NOT_REACHED and run.runner.skipped else None
-        name = run.function.name
+        name, at = run.function.name, find_skipped_loop(run, gap)
         report.kernels.append(CheckedKernel(name, find_name(text, run.function), gap, needs, operand, at))
         kernel_errors = [CheckFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
         report.findings += kernel_errors

@@ -184,14 +184,12 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     watch = run.turn_counts.watch_loop(run, loop, scope)
     inner, products = bool(run.open_loops), len(run.products)
     warm = _count_warm_turns(run, loop)
-    leaves, settled = bool(_LEAVES.search(run.text, *loop.body.span)), False
+    settled = False
     while True:
         warm = min(warm, opened - 1) if run.products or run.descriptors else warm
         most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
-        inside = active if settled else _decide_turn(run, loop, scope, active, most, products)
-        if settled and opened:
-            run.open_loops.pop()
-            opened = 0
+        inside = _decide_turn(run, loop, scope, active, most, products, settled=settled)
+        opened = _count_opened(run, opened, settled)
         if inside is None:
             opened += 1
             if opened == 1:
@@ -206,15 +204,14 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         if inside is not active:
             after = run.join_masks(after, active & ~inside)
         if not np.count_nonzero(inside):
-            if not run.turns[-1] and _MULTIPLIES.search(run.text, *loop.span):
-                run.skipped.append(loop.condition.span if loop.condition is not None else loop.span)
+            _note_skipped(run, loop)
             break
         if run.turns[-1] > MOST_TURNS:
             run.steps = run.most_steps  # it is too long to be followed
         left[1] = run.nobody
         bounds = run.bounds
         active = run.join_masks(run.run(loop.body, scope, inside), left[1])
-        settled = leaves and run.bounds == bounds and run.barriers is None and _is_endless(loop)
+        settled = _is_settled(run, loop, bounds)
         run.mask = active
         if loop.step is not None and np.count_nonzero(active):
             run.evaluate(loop.step, scope)
@@ -225,9 +222,27 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     return after
 
 
-def _is_endless(loop: statements.Loop) -> bool:
-    """Return whether only a jump in its body ends a loop: for (;;), while (true)."""
-    return loop.condition is None or (isinstance(loop.condition, tree.NumberLiteral) and bool(loop.condition.value))
+def _is_settled(run: KernelRunner, loop: statements.Loop, bounds: int) -> bool:
+    """Return whether only a jump in its body ends a loop, as for (;;) and while (true), and a turn has decided on it.
+    bounds: before the turn.
+    """
+    condition = loop.condition
+    endless = condition is None or (isinstance(condition, tree.NumberLiteral) and bool(condition.value))
+    return endless and run.barriers is None and run.bounds == bounds and bool(_LEAVES.search(run.text, *loop.body.span))
+
+
+def _count_opened(run: KernelRunner, opened: int, settled: bool) -> int:
+    """Return how many turns of a loop are run although its end is open: none if its body decides on it."""
+    if not settled or not opened:
+        return opened
+    run.open_loops.pop()
+    return 0
+
+
+def _note_skipped(run: KernelRunner, loop: statements.Loop) -> None:
+    """Note where a loop that names a product ends before its first turn."""
+    if not run.turns[-1] and _MULTIPLIES.search(run.text, *loop.span):
+        run.skipped.append(loop.condition.span if loop.condition is not None else loop.span)
 
 
 def _may_leave(run: KernelRunner, products: int) -> bool:
@@ -236,11 +251,13 @@ def _may_leave(run: KernelRunner, products: int) -> bool:
 
 
 def _decide_turn(
-    run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int, products: int
+    run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int, products: int, *, settled: bool
 ) -> Mask | None:
     """Return the threads that run the next iteration of a loop; None if its end is open. most: of an endless loop;
-    products: before the loop.
+    products: before the loop; settled: whether the last turn has decided on this one.
     """
+    if settled:
+        return active
     turns, bounds = run.turns[-1], run.bounds
     inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
     if run.bounds > bounds:
