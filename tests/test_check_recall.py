@@ -48,6 +48,41 @@ def test_a_stage_may_not_begin_in_the_other_operand_s_stage_before() -> None:
     ]
 
 
+INITIALIZED = r"""  auto emptyAddress = (uint64_t*)__cvta_generic_to_shared(&empty);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "l"(fullAddress));
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "l"(emptyAddress));
+  }
+  if (threadIdx.x < 32)
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;"
+        :: "r"((uint32_t)__cvta_generic_to_shared(&columns)), "r"(TN));
+  __syncthreads();
+"""
+
+
+LOADED = """    phase ^= 1;
+  }
+  float sum;
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(sum)
+      : "r"(columns + (threadIdx.x / 32 * 32 << 16)));
+  asm volatile("tcgen05.wait::ld.sync.aligned;");
+  out[blockIdx.x * 128 + threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :: "r"(columns), "r"(TN));
+}
+"""
+
+
+@for_each("spelled", ["ptx::", "cuda::ptx::"])
+def test_functions_of_cudas_ptx_are_known_by_an_alias_and_by_their_whole_name(spelled: str) -> None:
+    """The first left the kernel unchecked; of the second nothing was taken to arrive at the mbarrier of the copies."""
+    text = KERNELS["ptxns"].replace(INITIALIZED.partition("\n")[0] + "\n", INITIALIZED).replace("ptx::", spelled)
+    text = text.replace("    phase ^= 1;\n  }\n}\n", LOADED)
+    assert "mbarrier.init" in text and "tcgen05.ld" in text and not check_text(text).findings
+    wrong = check_text(text.replace("(TM + TN) * TK * sizeof", "(TM + TM) * TK * sizeof"))
+    assert [finding.code for finding in wrong.findings] == ["expect_tx_bytes"]
+
+
 # flags of template arguments ------------------------------------------------------------------------------------------
 
 

@@ -66,6 +66,7 @@ _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)
 _PTX_COPIES = frozenset(("cp_async_bulk", "cp_async_bulk_tensor"))  # of cuda::ptx, in both directions
 _PTX_STORE_ARGUMENTS = 5  # those of a load have an mbarrier, too
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
+_ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?cuda::")
 _LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
 Record = AsmRun | BodilessCall | SkippedCode
@@ -301,6 +302,19 @@ def _find_template_count(call: BodilessCall) -> int | None:
     return known if isinstance(known, int) else None
 
 
+def _is_of_library(spelled: str, text: str) -> bool:
+    """Return whether a call is one of libcu++, by its name or by that of an alias of the text."""
+    if _LIBRARY.match(spelled):
+        return True
+    return spelled.partition("::")[0] in _list_aliases(text) if "::" in spelled else False
+
+
+@lru_cache(maxsize=16)
+def _list_aliases(text: str) -> frozenset[str]:
+    """List the names that a text gives to namespaces of libcu++: namespace ptx = cuda::ptx."""
+    return frozenset(_ALIAS.findall(text))
+
+
 def _classify_call(call: BodilessCall, text: str) -> str:
     """Return the kind of a call without a body; "" if it is none of these."""
     head, spelled = call.term.head, call.term.text
@@ -309,7 +323,7 @@ def _classify_call(call: BodilessCall, text: str) -> str:
     named = classify_cutlass_call(call)
     if named is not None:
         return named
-    if _LIBRARY.match(spelled) and not _LIBRARY_STORE.fullmatch(head):
+    if _is_of_library(spelled, text) and not _LIBRARY_STORE.fullmatch(head):
         return "bulk" if "bulk" in head and "group" not in head else ""
     if head in ("wait", "arrive", "arrive_and_wait", "init", "native_handle") and "cuda::barrier" in text:
         return ""

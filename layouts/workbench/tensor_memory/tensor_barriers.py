@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.workbench.tensor_memory.tensor_places import narrow_operand
 from lanescope.workbench.tensor_memory.tensor_steps import MULTICAST, TensorKernel, TensorStep, find_base
 from lanescope.workbench.text.known_values import require_known
 
+_ARRIVES = re.compile(r"arrive|expect|cp_async|_async$")  # names of functions of libcu++
 _MOST_KNOWN = 16  # turns of a loop that are run
 
 
@@ -35,8 +37,17 @@ class TensorBarriers:
     @cached_property
     def signals(self) -> list[tuple[str, int | None]] | None:
         """Where threads, commits or copies arrive; None if one may arrive anywhere."""
+        if self._has_calls_that_arrive:
+            return None
         steps = (*self.kernel.list_steps("arrive"), *self.commits)
         return require_known(self.locate(step) for step in steps if step.operands)
+
+    @cached_property
+    def _has_calls_that_arrive(self) -> bool:
+        """Return whether calls of libcu++, such as cuda::ptx's, may arrive at mbarriers."""
+        copies = (event.run for event in self.kernel.run.events if event.kind in ("bulk", "expect"))
+        runs = (*copies, *(step.run for step in self.kernel.steps))
+        return any(isinstance(run, BodilessCall) and _ARRIVES.search(run.term.head) for run in runs)
 
     def find_missing_commits(self, products: Sequence[TensorStep]) -> Iterator[Pitfall]:
         """Yield mbarriers that threads wait for and at which nothing arrives."""
@@ -124,6 +135,8 @@ class TensorBarriers:
         if place is None or place[1] is None or waits[-1].arms != load.arms[: len(waits[-1].arms)]:
             return ""
         known = [self.locate(step) for step in (*self.kernel.list_steps("arrive"), *self.commits)]
+        if self._has_calls_that_arrive:
+            return ""
         return "" if any(other and _may_be_same(place, other) for other in known) else _format_place(place)
 
     def _is_of_earlier_phase(self, wait: TensorStep, place: tuple[str, int | None]) -> bool:
