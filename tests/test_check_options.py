@@ -68,7 +68,7 @@ def test_a_value_that_begins_as_a_number_and_is_none_is_refused(value: str) -> N
     """As a macro it would break the declaration of a parameter K, and hide what is wrong with its kernel."""
     with pytest.raises(LayoutError, match=f"K is '{value}', which is not a number"):
         parse_defines([f"K={value}"])
-    for right in ("64", "0x40", "64u", "1'024", "1e3", "2f", "4_c", "true", "BK / 2", "float"):
+    for right in ("64", "0x40", "64u", "1'024", "1e3", "2f", "4_c", "90a", "true", "BK / 2", "float"):
         assert parse_defines([f"K={right}"]) == {"K": right}
 
 
