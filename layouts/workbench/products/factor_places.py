@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -81,20 +82,22 @@ def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) ->
             return OtherFactor("an array")
         if len(np.unique(offsets)) == 1:
             continue
-        own = [at * size for at in _list_own_numbers(of_array, sizes) for size in SIZES]
-        if not any(np.array_equal(offsets, of) for of in own):
-            follows = (offsets == of for of in own)
+        if not any(np.array_equal(offsets, of) for of in _list_own_offsets(of_array, sizes)):
+            follows = (offsets == of for of in _list_own_offsets(of_array, sizes))
             return OtherFactor(array, _find_odd_load(of_array, max(follows, key=np.count_nonzero)))
     return None
 
 
-def _list_own_numbers(of_array: Sequence[MatrixPoints], sizes: tuple[int, int]) -> list[Ints]:
-    """List the numbers that the elements of an array may have if each is of the place, or of a line, of its element."""
+def _list_own_offsets(of_array: Sequence[MatrixPoints], sizes: tuple[int, int]) -> Iterator[Ints]:
+    """Yield the bytes at which the elements of an array may be if each is of the place, or of a line, of its element:
+    hundreds of long arrays, of which the first ones are those of most kernels.
+    """
     rows, columns = (np.concatenate([one.points[n] for one in of_array]) for n in (1, 2))
     counts = [len(one.points.rows) for one in of_array]
     matrix, k = (np.repeat(of, counts) for of in ([one.block[2] for one in of_array], [one.k for one in of_array]))
     lines = list(zip((rows, columns), sizes, strict=True))
-    return [*_list_places(lines, matrix), *_list_scales(lines, k, of_array[0].depth)]
+    for at in chain(_list_places(lines, matrix), _list_scales(lines, k, of_array[0].depth)):
+        yield from (at * size for size in SIZES)
 
 
 def _find_odd_load(of_array: Sequence[MatrixPoints], follows: Mask) -> Span | None:
