@@ -128,7 +128,7 @@ def test_says_which_edit_makes_another_product_the_usual_one(name: str) -> None:
     report = check_text(text, search=True)
     (point,) = report.open
     assert not report.findings and text[slice(*point.span)] == words
-    assert point.message.endswith(f"; with {written} in place of {words} here, it is.")
+    assert point.message.endswith(f"; with {written} in place of {words} here, D is A·B.")
 
 
 def test_tries_only_what_a_loop_steps_if_the_first_product_is_right() -> None:
@@ -174,3 +174,26 @@ def test_judges_each_choice_of_devices() -> None:
         report = check_text(plant((f"{plain};", chosen), ("sa[r]", f"sa[{wrong}]"), text=TEXT))
         assert [finding.code for finding in report.findings] == codes
         assert codes or not any(point.of_result for point in report.open)
+
+
+def test_a_sum_of_products_of_two_shapes_is_judged() -> None:
+    """The first product takes 32 of K, the second 16 after these; B is loaded from as many k in another step."""
+    half = MMA[MMA.index("__device__") :].replace("multiply", "multiply_half").replace("k32", "k16")
+    half = half.replace("{%4,%5,%6,%7}, {%8,%9}", "{%4,%5}, {%6}").replace(', "r"(a[2]), "r"(a[3])', "")
+    text = plant(
+        ("__global__", half.replace(', "r"(b1)', "") + "__global__"),
+        ("k < K / 32; ++k", "k < K / 48; ++k"),
+        ("8 * K + k * 32", "8 * K + k * 48"),
+        ("(b + k * 32),", "(b + k * 64),"),
+        (
+            "(b + k * 32 + 16));",
+            """(b + k * 64 + 16));
+    for (int i = 0; i < 2; ++i) x[i] = *reinterpret_cast<const uint32_t*>(a + i * 8 * K + k * 48 + 32);
+    multiply_half(d, x, *reinterpret_cast<const uint32_t*>(b + k * 64 + 32), 0);""",
+        ),
+        text=TEXT,
+    )
+    report = check_text(text, search=True)
+    assert [kernel.name for kernel in report.kernels] == ["gemm"] and any(point.of_result for point in report.open)
+    right = text.replace("(b + k * 64", "(b + k * 48")
+    assert not any(point.of_result for point in check_text(right).open)

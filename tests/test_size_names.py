@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from lanescope.cxx.integers import INT
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.code.symbolic_integers.integer import make_free
+from lanescope.workbench.products.known_runs import USUAL
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.result_judge import judge_results
+from lanescope.workbench.products.size_names import has_other_numbers
+from lanescope.workbench.text.function_texts import find_functions
 from tests.cases import for_each
 from tests.test_known_products import KERNEL
 from tests.transfer_kernels import plant
@@ -57,3 +63,21 @@ def test_leading_dimensions_and_counts_are_no_sizes() -> None:
 
 def test_a_name_of_another_function_is_no_digit_separator() -> None:
     assert KnownSizes({"K": 384, "split": 2}).evaluate("(K'10 + 31) / 32 * split'4") == 24
+
+
+@for_each(
+    ("given", "others"),
+    [
+        ("M N K M", False),
+        ("p.M p.N p.K p.M", False),
+        ("p->M p->N p->K p->N", False),
+        ("M N K tile.M", True),  # the M of another object
+        ("p.M p.N p.K tile.M", True),
+        ("M N K stride", True),
+    ],
+)
+def test_numbers_of_a_launch_are_sizes_or_members_of_what_gives_these(given: str, others: bool) -> None:
+    text = "__global__ void gemm(int M, int N, int K, int rows) { }"
+    arguments = tuple(make_free(word, INT) for word in given.split())
+    launch = KernelLaunchRecord("gemm", (), None, None, (0, 0), arguments=arguments)
+    assert has_other_numbers(text, find_functions(text)[0], [launch], USUAL) == others

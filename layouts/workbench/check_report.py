@@ -27,14 +27,19 @@ FindRepair = Callable[[Iterable[Span]], ProductRepair | None]  # takes places wh
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it; of_result:
-    whether it is that D of a kernel is not known to be A·B.
+    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it; kernel:
+    that of which D is not known to be A·B, "" for another question.
     """
 
     message: str
     span: Span
     needs: tuple[str, ...] = ()
-    of_result: bool = False
+    kernel: str = ""
+
+    @property
+    def of_result(self) -> bool:
+        """Whether it is what a kernel computes."""
+        return bool(self.kernel)
 
 
 @dataclass(frozen=True, slots=True)

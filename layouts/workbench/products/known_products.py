@@ -304,22 +304,31 @@ class KnownJudge(KnownRun):
             return None
         depths = (self.known.k,) if self.fitted else _DEPTHS
         for verdict in self._shorten(depths[-1]).list_verdicts():
-            broken = find_wrong_sides(verdict)
-            sides = broken or (verdict.doubted if certain or verdict.is_other else ())
-            if sides and not verdict.unsized and (certain or _is_decided(verdict)):
-                like = (
-                    n
-                    for n in depths[:-1]
-                    if any(_is_like(one, verdict) and _takes(one, n) for one in self._shorten(n).list_verdicts())
-                )
-                depth = next(like, depths[-1])
-                short = self._shorten_run(depth, 1 if verdict.is_first else 0)
+            sides, wrong = self._find_sides(verdict, certain)
+            if sides and not verdict.unsized:
+                short = self._shorten_run(self._find_depth(verdict, depths), 1 if verdict.is_first else 0)
                 proves = partial(self._is_right_with, short, find_first_products(short))
                 blank, name = blank_text(self.text), self.function.name
                 reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
-                wrong = certain or (bool(broken) and self._is_certain(verdict))
                 return ProductSearch(self.text, name, verdict, sides, wrong, reached, proves, self._is_size)
         return None
+
+    def _find_sides(self, verdict: ProductVerdict, certain: bool) -> tuple[tuple[int, ...], bool]:
+        """Return (what is wrong of A, B and D, whether it is wrong for sure)."""
+        sides = find_wrong_sides(verdict)
+        if certain:
+            return sides or verdict.doubted, True
+        if not _is_decided(verdict):
+            return (), False
+        wrong = bool(sides) and self._is_certain(verdict)
+        return (sides or verdict.doubted) if wrong or verdict.is_other else (), wrong
+
+    def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
+        """Return the least K with which D is wrong for the same reason, and no slice is left out."""
+        for depth in depths[:-1]:
+            if any(_is_like(one, verdict) and _takes(one, depth) for one in self._shorten(depth).list_verdicts()):
+                return depth
+        return depths[-1]
 
     def _is_size(self, name: str) -> bool:
         """Return whether a name is one of M, N and K."""

@@ -137,8 +137,10 @@ class KnownRun:
         """Return the sums of the first products of the only block that is run, None if one is not known."""
         sizes, grid = self.choose_sizes()
         block, grid = self._find_block(grid)
-        setup, found = self._make_setup(block, sizes, grid, count), list[KnownFragment]()
-        for run in (run for branch in self._run_setup(setup) for run in branch):
+        branches, found = list(self._run_setup(self._make_setup(block, sizes, grid, count))), list[KnownFragment]()
+        if not branches or (len(branches) > 1 and self.choice < 0):
+            return None
+        for run in branches[self.choice]:
             sums = FragmentLister(run.runner, block, grid[2]).list_sums() if find_lost(run) is None else None
             if sums is None:
                 return None

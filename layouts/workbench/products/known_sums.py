@@ -123,10 +123,11 @@ class WrongPart:
             return False
         first = self.fragment.products[-1]
         alone = replace(self.fragment, products=(first,), read=({}, {}))
+        if read_sum(self.order, alone) is None:
+            return False
         pairs = ((each.sides[n], first.sides[n]) for each in self.fragment.products for n in (0, 1))
-        differences = (one.places[0] - other.places[0] for one, other in pairs if one is not other)
-        sides = [_read_side(self.order, alone, n) for n in (0, 1)]
-        return not _judge_operands(self.order, alone, sides)[1] and not any(map(np.ptp, differences))
+        places = [(one.places[0], other.places[0]) for one, other in pairs if one is not other]
+        return all(one.shape == other.shape and one.size and not np.ptp(one - other) for one, other in places)
 
 
 def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> OpenPart | None:

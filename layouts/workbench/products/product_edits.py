@@ -32,7 +32,7 @@ _MOST_RANK = 3  # of the numbers that are tried
 _OF_FUNCTION = 3  # steps
 _BLOCK = "blockIdx"
 _STEPPED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:[-+]=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
-_COUNTER = re.compile(r"\bfor\s*\((?:\s*[A-Za-z_][\w:]*)*?\s*([A-Za-z_]\w*)\s*=")
+_COUNTER = re.compile(r"\bfor\s*\(\s*(?:[A-Za-z_][\w:]*\s+)*([A-Za-z_]\w*)\s*=")
 _LOST = "Elements of D are stored over others, or nowhere"
 _TWICE = "Products take the same rows of A and columns of B for several elements of D, or mix those of several"
 

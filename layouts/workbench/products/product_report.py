@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
-from lanescope.workbench.products.known_sums import UNCOVERED, KnownFragment, OpenPart, WrongPart
+from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, WrongPart
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.results import CheckFinding
 
@@ -35,14 +35,12 @@ class ProductVerdict:
     @property
     def doubted(self) -> tuple[int, ...]:
         """What may be wrong of A, B and D: 0, 1 and 2."""
-        if self.wrong is not None:
-            return self.wrong.sides
-        return () if self.open is None else (0, 1, 2) if self.open is UNCOVERED else (0, 1)
+        return self.wrong.sides if self.wrong is not None else () if self.open is None else (0, 1)
 
     @property
     def is_other(self) -> bool:
         """Whether each element of D is the sum of some products, but D not A·B."""
-        return self.open is UNCOVERED or (self.wrong is not None and self.wrong.fragment is not None)
+        return self.wrong is not None and self.wrong.fragment is not None
 
     @property
     def group(self) -> Sequence[KnownFragment]:

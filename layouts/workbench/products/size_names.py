@@ -137,16 +137,25 @@ def _list_integers(text: str, function: FunctionText) -> list[str]:
 def has_other_numbers(
     text: str, function: FunctionText, recorded: Iterable[KernelLaunchRecord], known: KnownMatrices
 ) -> bool:
-    """Return whether a launch gives a kernel integers that are not computed from M, N and K alone."""
+    """Return whether a launch gives a kernel integers that are not computed from M, N and K alone: these, or members of
+    the object that gives them.
+    """
     integers = _list_integers(text, function)
     given = [
-        str(value)
+        (name, word)
         for one in recorded
         if one.name == function.name
         for name, value in zip(function.parameters, one.arguments, strict=False)
         if name in integers
+        for word in _MEMBER.findall(str(value))
     ]
-    return not all(map(known.find, (word for value in given for word in _MEMBER.findall(value))))
+    objects = {"", *(_find_object(word) for name, word in given if known.find(name))}
+    return not all(known.find(word) and _find_object(word) in objects for _, word in given)
+
+
+def _find_object(word: str) -> str:
+    """Return the object of a member, "" for another name."""
+    return word.replace("->", ".").rpartition(".")[0].strip()
 
 
 def _name_host(

@@ -81,14 +81,18 @@ def _find_repair(text: str, report: CheckReport, recheck: Recheck) -> CheckRepor
     change = f"with {written} in place of {words} here" if words else f"with {written} here"
     others = tuple(point for point in report.open if not point.of_result)
     if report.findings:
-        return replace(report, findings=(_move(text, report.findings, [found.edit], certain=True),), open=others)
+        moved = _move(text, report.findings, [found.edit], certain=True, only=True)
+        return replace(report, findings=(moved,), open=others)
     if found.mistake:
         message = f"{found.mistake}: {change}, D is A·B."
         finding = CheckFinding("product_broken", message, span, edits=(found.edit,), of_result=True)
         return replace(report, findings=(finding,), open=others)
-    own = [point for point in report.open if point.of_result and f" of {found.kernel} is" in point.message]
-    named = [replace(one, message=f"{one.message.rstrip('.')}; {change}, it is.", span=span) for one in own[:1]]
-    return replace(report, open=(*(point for point in report.open if point not in own[:1]), *named))
+    named = {
+        point: replace(point, message=f"{point.message.rstrip('.')}; {change}, D is A·B.", span=span)
+        for point in report.open
+        if point.kernel == found.kernel
+    }
+    return replace(report, open=tuple(named.get(point, point) for point in report.open))
 
 
 def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckFinding]:
@@ -106,7 +110,7 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
         return findings
     if len(right) == 1:
         (edits,) = right.values()
-        return (_move(text, findings, edits, certain=True),)
+        return (_move(text, findings, edits, certain=True, only=True),)
     each = [_describe_edits(text, edits) for edits in right.values()]
     hint = f" One of these changes removes the mistake: {join_words(each, 'or')}."
     return [replace(one, message=one.message + hint) if _can_move(one) else one for one in findings]
@@ -221,23 +225,28 @@ def _count_gaps(report: CheckReport) -> int:
     return sum(map(bool, gaps))
 
 
-def _move(text: str, findings: Sequence[CheckFinding], edits: Sequence[TextEdit], certain: bool) -> CheckFinding:
-    """Merge findings into one at the place of some edits. certain: whether the edits are the repair."""
+def _move(
+    text: str, findings: Sequence[CheckFinding], edits: Sequence[TextEdit], certain: bool, only: bool = False
+) -> CheckFinding:
+    """Merge findings into one at the place of some edits. certain: whether the edits are the repair; only: whether no
+    other place has one.
+    """
     edit = edits[0]
     main = next((one for one in findings if one.edits == (edit,)), findings[0])
     words = " ".join(text[slice(*edit.span)].split())
     change = _describe_edits(text, edits) if certain else f"another value of {words}"
-    cause = "With" if text.count("\n", *sorted((main.span[0], edit.span[0]))) == 0 else "The cause is here: with"
+    apart = only and "\n" in text[slice(*sorted((main.span[0], edit.span[0])))]
+    cause = "The cause is here: with" if apart else "With"
     message = main.message if main.edits else f"{main.message} {cause} {change}, no mistake is found."
     span = _find_place(text, edit)
-    apart = [place for place in _list_places(findings) if place[1] <= span[0] or span[1] <= place[0]]
+    others = [place for place in _list_places(findings) if place[1] <= span[0] or span[1] <= place[0]]
     return replace(
         main,
         message=message,
         span=span,
         reads=sum(one.reads for one in findings),
         edits=(edit,) if certain and len(edits) == 1 else (),
-        follows=tuple(WrongRead("The mistake shows here.", place) for place in apart),
+        follows=tuple(WrongRead("The mistake shows here.", place) for place in others),
     )
 
 

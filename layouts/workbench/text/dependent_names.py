@@ -12,6 +12,7 @@ from lanescope.workbench.text.function_texts import FunctionText, find_enclosing
 WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 UNKNOWN = ""
 _SET = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)\s*")
+_BODY = re.compile(r"\s*(?:(?:const|noexcept|override|final)\b\s*)*(?:\{|:[^:])")
 _Name = tuple[FunctionText, str]
 
 
@@ -63,8 +64,8 @@ def list_assignments(blank: str, function: FunctionText) -> list[tuple[str, str]
 
 def _list_calls(blank: str, function: FunctionText) -> Iterator[tuple[FunctionText | None, list[str]]]:
     """Yield (the function around it, the arguments) of each call of a function by its name."""
-    for one in re.finditer(rf"\b{function.name}\s*(?:<[^;(){{}}]*>\s*)?\(", blank):
+    for one in re.finditer(rf"\b{re.escape(function.name)}\s*(?:<[^;(){{}}]*>\s*)?\(", blank):
         past = find_closing(blank, one.end() - 1)
         caller = find_enclosing_function(blank, one.start())
-        if not blank[past + 1 :].lstrip().startswith("{"):  # else its own head
+        if not _BODY.match(blank, past + 1):  # else its own head
             yield caller, split_arguments(blank[one.end() : past])
