@@ -55,6 +55,19 @@ def test_descriptors_reach_all_of_the_memory_that_a_block_may_have() -> None:
     assert (made.verified, made.findings) == (2, [])
 
 
+@for_each("static_first", [True, False])
+def test_arrays_and_dynamic_shared_memory_do_not_overlap_whichever_is_declared_first(static_first: bool) -> None:
+    arrays = RIGHT[RIGHT.index("  __shared__ __align__") : RIGHT.index("  float d")]
+    both = ["  extern __shared__ __align__(1024) half sA[];\n", "  __shared__ __align__(1024) half b[160 * 64];\n"]
+    text = plant((arrays, "".join(both[:: -1 if static_first else 1]) + "  half* sB = b + 96 * 64;\n"), text=RIGHT)
+    launch = "void run(half* A, half* B, float* C) { gemm<<<dim3(6, 6), 128, 64 * 64 * 2>>>(A, B, C, 384); }\n"
+    found = check_whole(text + launch)
+    assert (found.steps, found.findings) == (2, ())
+    assert not [point.message for point in found.open if "not verified" in point.message]
+    short = check_whole(text + launch.replace("* 2>>>", ">>>"))
+    assert [one.code for one in short.findings] == ["shared_memory_short"]
+
+
 def test_a_loop_that_macros_are_wrapped_in_is_run_once() -> None:
     stored = """  }
   int row = blockIdx.x * 64 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;

@@ -9,7 +9,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from lanescope.cxx.source_text import list_macros, list_reached
+from lanescope.cxx.source_text import blank_comments, list_macros, list_reached
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
@@ -362,7 +362,7 @@ class _Program:
     ) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
         runner.kernel, runner.instance = kernel, instance
-        runner.shared.dynamic = DYNAMIC if _DESCRIBES.search(self.text) else runner.shared.dynamic
+        runner.shared.dynamic = DYNAMIC if _DESCRIBES.search(blank_comments(self.text)) else runner.shared.dynamic
         runner.size, runner.grid = self.size[0], (self.size[1], 1, 1)
         runner.length = self.length
         if self.follow == ORDER:

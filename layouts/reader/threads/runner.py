@@ -221,7 +221,8 @@ class KernelRunner:
         if self.barriers is not None:
             self.barriers.note_store(self, places, data, site)
         if not self.assumed:
-            self.shared.past = max(self.shared.past, int(places[self.mask].max(initial=-1)) + data.size)
+            stored = places[self.mask & (places < self.shared.top)]
+            self.shared.past = max(self.shared.past, int(stored.max(initial=-1)) + data.size)
 
     def _forget_addresses(self, places: NDArray[np.int64] | None, size: int) -> None:
         stored = None if places is None else places[self.mask]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.reader.threads.memory.tile_records import TileSetup
-from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_sizes import GivenSizes
@@ -110,13 +109,7 @@ def _is_among(block: Block, clusters: Iterable[Iterable[OriginFinder]]) -> bool:
 
 
 def _is_known(run: KernelRun) -> bool:
-    alike = all(runner.turn_counts.are_alike and not _overlaps_dynamic(runner) for runner in run.runners)
-    return run.complete and alike
-
-
-def _overlaps_dynamic(run: KernelRunner) -> bool:
-    """Return whether a run put arrays of a fixed size where dynamic shared memory is."""
-    return "" in run.dynamic and run.shared.next > run.shared.dynamic
+    return run.complete and all(runner.turn_counts.are_alike for runner in run.runners)
 
 
 def list_blocks(text: str, given: GivenSizes | None) -> list[Block]:

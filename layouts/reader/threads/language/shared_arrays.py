@@ -35,9 +35,7 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
     dims, item_type = kind.dims, replace(kind, dims=())
     sized = declaration.type is not None and declaration.type.dims[:1] not in ((), (None,))
     if ("extern" in _find_head(run, declaration) or declaration.external) and not sized:
-        known = run.dynamic.get("")
-        run.shared.dynamic = run.shared.dynamic if known is not None else run.shared.place_dynamic()
-        address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
+        address = make_uniform(run.shared.place_dynamic(), LONG)
         one = declaration.type is not None and not declaration.type.dims  # an object, of a class
         result = Pointer("shared", None, address, item_type, () if one else (0, *dims[1:]))
         run.dynamic.setdefault("", result)
@@ -50,8 +48,6 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
         run.shared.broken = "shared memory of a size that is not known"
         return None
     run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
-    if "" in run.dynamic and run.shared.next > run.shared.dynamic:
-        run.shared.broken = "arrays that follow dynamic shared memory"
     return run.dynamic[key]
 
 

@@ -14,6 +14,9 @@ SHARED_BYTES = 1 << 19
 ALIGNMENT = 1 << 10  # of every array
 
 
+TOP = 1 << 18  # the end of the addresses that a descriptor has bits for
+
+
 BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
 
 
@@ -22,8 +25,9 @@ class SharedMemory:
     """Shared memory of the block: the origin of each byte.
 
     stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete;
-    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; base: what
-    addresses have before the offset in the block's own memory, in a cluster.
+    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; top: where the
+    arrays above dynamic shared memory begin; base: what addresses have before the offset in the block's own memory, in
+    a cluster.
     """
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -34,6 +38,8 @@ class SharedMemory:
     stored_again: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     next: int = BASE
     dynamic: int = 1 << 17  # the address of dynamic shared memory
+    placed: bool = False  # whether the text has declared it
+    top: int = TOP
     broken: str = ""
     outside: set[int] = field(default_factory=set)
     changed: list[tuple[Ints, DataBytes]] | None = None  # bytes that stores have changed, and what they were before
@@ -41,14 +47,19 @@ class SharedMemory:
     base: int = 0
 
     def allocate_array(self, size: int) -> int:
-        """Return the address of a new array."""
+        """Return the address of a new array: below dynamic shared memory, or far above it if that is placed."""
         at = -(-self.next // ALIGNMENT) * ALIGNMENT
+        if self.placed and at + size > self.dynamic:
+            self.top = (self.top - size) // ALIGNMENT * ALIGNMENT
+            return self.base + self.top
         self.next = at + size
         return at
 
     def place_dynamic(self) -> int:
-        """Return the address of dynamic shared memory: behind the arrays so far."""
-        return max(self.dynamic, -(-self.next // ALIGNMENT) * ALIGNMENT)
+        """Return the address of dynamic shared memory: behind the arrays that are declared before it."""
+        if not self.placed:
+            self.dynamic, self.placed = max(self.dynamic, -(-self.next // ALIGNMENT) * ALIGNMENT), True
+        return self.dynamic
 
     def localize(self, places: Ints) -> Ints:
         """Return addresses without that of the block."""
