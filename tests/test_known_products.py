@@ -71,6 +71,19 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
         ("for (int k = 0; k < K / 32; ++k) {", "int k = 0;\n  while (true) {"),
         ("b + k * 32 + 16));", "b + k * 32 + 16));\n    if (++k == K / 32) break;"),
     ),
+    "a reference to what a function with a side effect counts": (
+        (
+            "__global__ void",
+            "struct Place { int k; };\nstruct Ring {\n  Place* all; int at;\n"
+            "  __device__ int advance() { return at++; }\n  __device__ Place& next() { return all[advance()]; }\n};\n"
+            "__global__ void",
+        ),
+        (
+            "int k = 0; k < K / 32; ++k) {",
+            "int n = 0; n < K / 32; ++n) {\n    ring.next();\n    const int k = ring.at - 1;",
+        ),
+        ("  int d[4] = {};", "  int d[4] = {};\n  Place places[64];\n  Ring ring{places, 0};"),
+    ),
     "zeros of a class": (("int d[4] = {};", "struct Sums { int d[4] = {}; } sums; int (&d)[4] = sums.d;"),),
     "words of two": (
         ("float* C,", "int* C,"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.cxx.integers import INT
+from lanescope.reader.code.running.write_summaries import walk_nodes
 from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import aggregates, declaring, objects
@@ -20,7 +21,6 @@ from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.language.values import CHANGES
 from lanescope.reader.threads.memory.comparisons import list_end_names
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 
@@ -341,12 +341,14 @@ def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, m
 
 def _note_referred(run: KernelRunner, given: tree.Expression, value: Any, scope: Scope) -> None:
     """Note the array that a function returns a reference to; the value is a pointer to its first item."""
-    returns, root = run.frames[-1].returns, given
-    while isinstance(root, tree.Unary | tree.Member | tree.Index | tree.Cast):
-        root = root.value
-    twice = isinstance(root, tree.Name) and not CHANGES.search(run.text[slice(*given.span)])  # may be evaluated again
-    if returns is not None and returns.reference and isinstance(value, Pointer) and twice:
-        run.referred = value, run.find_place(given, scope)
+    returns = run.frames[-1].returns
+    if returns is None or not returns.reference or not isinstance(value, Pointer):
+        return
+    if any(isinstance(node, tree.Call | tree.Assignment) for node in walk_nodes(given)):
+        return  # it cannot be evaluated again
+    place = run.find_place(given, scope)
+    if isinstance(place, Pointer):
+        run.referred = value, place
 
 
 def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
