@@ -7,6 +7,10 @@ import re
 import pytest
 
 from lanescope.deadline import OverdueError
+from lanescope.reader.code.running.write_summaries import walk_nodes
+from lanescope.reader.code.syntax.tree_statements import Loop
+from lanescope.reader.threads.language.jumps import is_left_by_jumps
+from lanescope.reader.threads.language.program import parse_program
 from lanescope.workbench.products import known_products
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
@@ -173,6 +177,34 @@ def list_points(*changes: tuple[str, str], text: str = KERNEL) -> list[tuple[str
 @for_each("changes", list(RIGHT.values()), ids=list(RIGHT), sample=5)
 def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...]) -> None:
     assert list_points(*changes) == []
+
+
+ENDLESS = {  # bodies of for (;;), and whether a jump in them ends it
+    "if (x) break;": True,
+    "if (x) ++x; else { if (y) return; }": True,
+    "for (;;) return;": True,
+    "switch (x) { case 1: return; }": True,
+    "for (;;) break;": False,
+    "while (x) { if (y) break; }": False,
+    "switch (x) { case 1: break; }": False,
+    "auto f = [] { return 1; };": False,
+    "++x; // break": False,
+    "continue;": False,
+}
+
+
+@for_each(("body", "left"), list(ENDLESS.items()))
+def test_only_its_own_break_or_a_return_ends_an_endless_loop(body: str, left: bool) -> None:
+    ((function,),) = parse_program(f"void f() {{ for (;;) {{ {body}\n}} }}", ())
+    loop = next(node for node in walk_nodes(function) if isinstance(node, Loop))  # the outermost one
+    assert is_left_by_jumps(loop) == left
+
+
+def test_an_endless_loop_that_asm_ends_is_not_run_to_the_last_step() -> None:
+    inner = 'int k = 0;; ++k) {\n    for (int i = 0; i < 2; ++i) if (i > 8) break;\n    if (sa[k] < 0) asm("exit;");'
+    found = check_whole(plant(("int k = 0; k < K / 32; ++k) {", inner), text=KERNEL) + LAUNCH)
+    (note,) = (point.message for point in found.open if "A·B" in point.message)
+    assert "sum over each" in note
 
 
 @for_each(("change", "why", "place"), list(OPEN.values()), ids=list(OPEN), sample="why")

@@ -19,6 +19,7 @@ from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import aggregates, declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
+from lanescope.reader.threads.language.jumps import can_leave, is_left_by_jumps
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.memory.comparisons import list_end_names
@@ -32,7 +33,6 @@ _RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited fo
 _WARM_TURNS = 8  # most of a loop that only copies before it multiplies
 _MULTIPLIES = re.compile(r"mma|multipl|compute|consume", re.I)
 _WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior|consumer_wait_prior")
-_LEAVES = re.compile(r"\b(?:break|return)\b")
 _LONG = 16  # turns of a loop that may be left before its end if the kernel is too long
 MOST_TURNS = 4096
 
@@ -88,12 +88,12 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
         run.run(statement.start, scope, mask)
     met = run.decide_condition(statement.condition, scope, mask)
     if met is None and run.barriers is not None:
-        met = run.barriers.follow_choice(run, statement.condition, _can_leave(statement.yes))
+        met = run.barriers.follow_choice(run, statement.condition, can_leave(statement.yes))
     if met is not None:
         return _run_arms(run, statement, scope, mask, met)
-    if statement.no is None and _can_leave(statement.yes):
+    if statement.no is None and can_leave(statement.yes):
         run.bounds += 1
-        if run.turns and run.turns[-1] and not _can_leave(statement.yes, statements.Return | statements.Throw):
+        if run.turns and run.turns[-1] and not can_leave(statement.yes, statements.Return | statements.Throw):
             run.assumed += 1  # all that follows: the loop may have ended before
         return mask  # a bound that the inner tiles do not meet
     run.assumed += 1
@@ -184,7 +184,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     watch = run.turn_counts.watch_loop(run, loop, scope)
     inner, products = bool(run.open_loops), len(run.products)
     warm = _count_warm_turns(run, loop)
-    settled = False
+    endless, settled = run.barriers is None and is_left_by_jumps(loop), False
     while True:
         warm = min(warm, opened - 1) if run.products or run.descriptors else warm
         most = warm + (OPEN_TURNS if inner or len(run.products) == products else run.open_turns)
@@ -211,7 +211,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         left[1] = run.nobody
         bounds = run.bounds
         active = run.join_masks(run.run(loop.body, scope, inside), left[1])
-        settled = _is_settled(run, loop, bounds)
+        settled = endless and run.bounds == bounds  # the body has decided on the next turn
         run.mask = active
         if loop.step is not None and np.count_nonzero(active):
             run.evaluate(loop.step, scope)
@@ -220,15 +220,6 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
     if opened:
         run.open_loops.pop()
     return after
-
-
-def _is_settled(run: KernelRunner, loop: statements.Loop, bounds: int) -> bool:
-    """Return whether only a jump in its body ends a loop, as for (;;) and while (true), and a turn has decided on it.
-    bounds: before the turn.
-    """
-    condition = loop.condition
-    endless = condition is None or (isinstance(condition, tree.NumberLiteral) and bool(condition.value))
-    return endless and run.barriers is None and run.bounds == bounds and bool(_LEAVES.search(run.text, *loop.body.span))
 
 
 def _count_opened(run: KernelRunner, opened: int, settled: bool) -> int:
@@ -360,18 +351,6 @@ def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask
     run.shared.broken = run.shared.broken or "a jump"
     run.forget_order()
     return mask
-
-
-_LEAVING = statements.Return | statements.Jump | statements.Throw
-
-
-def _can_leave(statement: tree.Statement | None, kinds: Any = _LEAVING) -> bool:
-    """Return whether a statement ends in a jump out of its block, of these kinds."""
-    if isinstance(statement, tree.DeferredBody):
-        return _can_leave(statement.make(), kinds)
-    if isinstance(statement, statements.Block):
-        return bool(statement.body) and _can_leave(statement.body[-1], kinds)
-    return isinstance(statement, kinds)
 
 
 def _is_padding(text: str) -> bool:

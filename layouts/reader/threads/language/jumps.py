@@ -1,0 +1,45 @@
+"""Find the jumps out of statements of device code, in their syntax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lanescope.reader.code.syntax import tree, tree_statements as statements
+
+_LEAVING = statements.Return | statements.Jump | statements.Throw
+
+
+def can_leave(statement: tree.Statement | None, kinds: Any = _LEAVING) -> bool:
+    """Return whether a statement ends in a jump out of its block, of these kinds."""
+    if isinstance(statement, tree.DeferredBody):
+        return can_leave(statement.make(), kinds)
+    if isinstance(statement, statements.Block):
+        return bool(statement.body) and can_leave(statement.body[-1], kinds)
+    return isinstance(statement, kinds)
+
+
+def is_left_by_jumps(loop: statements.Loop) -> bool:
+    """Return whether only a jump in its body ends a loop, as for (;;) and while (true), and the body has one."""
+    condition = loop.condition
+    endless = condition is None or (isinstance(condition, tree.NumberLiteral) and bool(condition.value))
+    return endless and _has_exit(loop.body, breaks=True)
+
+
+def _has_exit(statement: tree.Statement | None, *, breaks: bool) -> bool:
+    """Return whether a statement has a return, or a break of what is around it. breaks: whether a break counts."""
+    match statement:
+        case statements.Return():
+            return True
+        case statements.Jump():
+            return breaks and statement.word == "break"
+        case tree.DeferredBody():
+            return _has_exit(statement.make(), breaks=breaks)
+        case statements.Block():
+            return any(_has_exit(part, breaks=breaks) for part in statement.body)
+        case statements.If():
+            return _has_exit(statement.yes, breaks=breaks) or _has_exit(statement.no, breaks=breaks)
+        case statements.Loop() | statements.RangeLoop():
+            return _has_exit(statement.body, breaks=False)
+        case statements.Switch():
+            return any(_has_exit(part, breaks=False) for _, body in statement.cases for part in body)
+    return False
