@@ -229,6 +229,16 @@ void run(float* out, const uint32_t* x) { gemm<<<1, 32>>>(out, x); }
 def test_a_loop_over_mma_without_iterations_is_named_at_its_condition() -> None:
     (note,) = (one for one in check_text(NO_TURNS).open if "not verified" in one.message)
     assert NO_TURNS[slice(*note.span)] == "k < K % 16" and "has no iterations" in note.message
+    named = NO_TURNS.replace("out[i] = 0;", "out[i] = compute(0 /* of the mma that multiply(c, x) commands */);")
+    (note,) = (one for one in check_text(named).open if "not verified" in one.message)
+    assert named[slice(*note.span)] == "k < K % 16"
+    twice = NO_TURNS.replace("out[i] = 0;", "multiply(c, x);")  # which of the two loops is meant to run is not known
+    apart = NO_TURNS.replace("multiply(c, x + k);", "c[0] += x[k];  // mma\n  if (threadIdx.x > 64) multiply(c, x);")
+    later = NO_TURNS.replace("for (int k = 0; k < K % 16", "for (int j = 0; j < 2; ++j) for (int k = j * 16; k < 16")
+    later = later.replace("multiply(c, x + k);", "if (threadIdx.x > 64) multiply(c, x);")  # it has turns where j = 0
+    for text in (twice, apart, later):
+        (note,) = (one for one in check_text(text).open if "not verified" in one.message)
+        assert text[slice(*note.span)] == "gemm" and "none of its mma is reached" in note.message
     never = NO_TURNS.replace("  for (int k", "  if (false)\n  for (int k")
     (note,) = (one for one in check_text(never).open if "not verified" in one.message)
     assert never[slice(*note.span)] == "gemm" and "none of its mma is reached" in note.message

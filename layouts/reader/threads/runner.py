@@ -102,7 +102,7 @@ class KernelRunner:
         self.dynamic: dict[str, Pointer] = {}
         self.turns: list[int] = []  # of the loops that are being run
         self.loops: list[Span] = []  # these loops
-        self.skipped: list[Span] = []  # conditions of loops that name a product and have no turn
+        self.entered: dict[tuple[Span, Span], bool] = {}  # (loop, its condition) → whether it has had a turn
         self.ends: list[frozenset[str]] = []  # of these loops: the open sizes that their ends depend on
         self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
         self.compared: dict[tuple[Span, int], Compared] = {}  # by comparison and number, in a run with known sizes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lanescope.cxx.source_text import WORD_START
+from lanescope.cxx.source_text import WORD_START, blank_comments, list_macros, list_reached
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.block_sizes import LAUNCHED, THREADS_OPEN
@@ -36,7 +36,8 @@ BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
 _MMA = re.compile(rf"(?<!wmma\.){WORD_START}mma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
 _LDMATRIX = re.compile(rf"{WORD_START}ldmatrix\s*\.")
 _WGMMA = re.compile(rf"{WORD_START}wgmma\s*\.\s*mma_async")  # takes A from registers, too
-_WMMA = re.compile(r"\b(?:mma|bmma|load_matrix)_sync\s*\(|\bwmma\.mma\s*\.")
+_MMA_SYNC = re.compile(r"\bb?mma_sync\s*\(|\bwmma\.mma\s*\.")
+_WMMA = re.compile(rf"{_MMA_SYNC.pattern}|\bload_matrix_sync\s*\(")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _MARKS = "mma", "matrix", "SM"  # all that these match has one
 _GEMM = re.compile(r"\bgemm\s*\(")
@@ -145,9 +146,19 @@ def describe_run(
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
 
 
-def find_skipped_loop(run: KernelRun, gap: str) -> Span | None:
-    """Return the condition of the first loop without turns that names a product, if no mma of a run is reached."""
-    return run.runner.skipped[0] if gap == NOT_REACHED and run.runner.skipped else None
+def find_skipped_loop(text: str, run: KernelRun, gap: str) -> Span | None:
+    """Return the condition of the only loop without turns that multiplies, if no mma of a run is reached."""
+    skipped = [place for place, entered in run.runner.entered.items() if not entered] if gap == NOT_REACHED else []
+    found = [condition for loop, condition in skipped if _reaches_product(blank_comments(text), loop)]
+    return found[0] if len(found) == 1 else None
+
+
+def _reaches_product(code: str, loop: Span) -> bool:
+    """Return whether a loop, or a function or macro that it names, multiplies. code: a text without its comments."""
+    functions, patterns = find_functions(blank_text(code)), (_MMA, _MMA_SYNC, *[_GEMM] * bool(_WARP_ATOM.search(code)))
+    named = ((one.name, code[slice(*one.body)]) for one in functions)
+    reached = list_reached(code[slice(*loop)], (*named, *list_macros(code)))
+    return any(pattern.search(one) for one in reached for pattern in patterns)
 
 
 def _find_broken(runner: KernelRunner, left: Set[tuple[Span, tuple[Span, ...]]]) -> str:

@@ -130,7 +130,11 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
         run.run(loop.start, scope, mask)
     left: list[Mask] = [run.nobody, run.nobody]
     run.enter_loop(loop.span, left)
-    after = mask if fold_iterations(run, loop, scope, mask) else _run_turns(run, loop, scope, mask)
+    folded = fold_iterations(run, loop, scope, mask)
+    after = mask if folded else _run_turns(run, loop, scope, mask)
+    if loop.condition is not None:
+        place = loop.span, loop.condition.span
+        run.entered[place] = folded or run.turns[-1] > 0 or run.entered.get(place, False)
     run.leave_loop()
     return run.join_masks(after, left[0])
 
@@ -204,7 +208,6 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         if inside is not active:
             after = run.join_masks(after, active & ~inside)
         if not np.count_nonzero(inside):
-            _note_skipped(run, loop)
             break
         if run.turns[-1] > MOST_TURNS:
             run.steps = run.most_steps  # it is too long to be followed
@@ -228,12 +231,6 @@ def _count_opened(run: KernelRunner, opened: int, settled: bool) -> int:
         return opened
     run.open_loops.pop()
     return 0
-
-
-def _note_skipped(run: KernelRunner, loop: statements.Loop) -> None:
-    """Note where a loop that names a product ends before its first turn."""
-    if not run.turns[-1] and _MULTIPLIES.search(run.text, *loop.span):
-        run.skipped.append(loop.condition.span if loop.condition is not None else loop.span)
 
 
 def _may_leave(run: KernelRunner, products: int) -> bool:
