@@ -4,16 +4,19 @@ functions of tuples, descriptors that an asm statement builds, a kernel after on
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.objects import pointers
 from lanescope.reader.code.ptx.asm_statements import list_products
 from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.ptx.ptx_opcodes import get_integer_type
-from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.syntax import cxx, tree
 from lanescope.reader.code.syntax.source import make_plain_source
+from lanescope.reader.code.values import Pointer
 from tests.cases import for_each
 from tests.checked import check_text, check_whole
 from tests.found_in_code import find_builders
@@ -217,3 +220,10 @@ desc_lo, desc_hi = desc_base & 0xFFFFFFFF, (desc_base >> 32) & 0xFFFFFFFF
 desc_a = desc_lo | (desc_hi << 32)
 """
     assert [found.name for found in evaluate_text(text).descriptors] == ["desc_base", "desc_a"]
+
+
+def test_a_place_that_escapes_while_others_are_forgotten_is_kept() -> None:
+    ev: Any = SimpleNamespace(python=True, escaped_places={1: "one"})
+    ev.forget_place = lambda place, integers: ev.escaped_places.setdefault(2, "another")
+    pointers._forget_aliases(ev, Pointer(make_symbol("p"), None))
+    assert ev.escaped_places == {1: "one", 2: "another"}

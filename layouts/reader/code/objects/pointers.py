@@ -184,4 +184,4 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
         for place in escaped.values():
             ev.forget_place(place, integers=True)
     finally:
-        ev.escaped_places = escaped
+        ev.escaped_places = escaped | ev.escaped_places
