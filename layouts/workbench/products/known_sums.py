@@ -114,20 +114,27 @@ class WrongPart:
             found.append(lines - self.order.split(one.place)[1 + n])
         return found or None
 
-    @property
-    def is_stepped(self) -> bool:
-        """Whether the first product of a sum is right, and the elements of A, and of B, of the others lie all as far
-        from its own.
+    def list_steps(self) -> list[tuple[tuple[int, ...], int]] | None:
+        """Return, for each product of a sum, the turns of the loops around it and how far an operand is from where the
+        k of the other one is; None if that is not known, or if the first product is wrong.
         """
-        if self.order is None or self.fragment is None:
-            return False
-        first = self.fragment.products[-1]
-        alone = replace(self.fragment, products=(first,), read=({}, {}))
-        if read_sum(self.order, alone) is None:
-            return False
-        pairs = ((each.sides[n], first.sides[n]) for each in self.fragment.products for n in (0, 1))
-        places = [(one.places[0], other.places[0]) for one, other in pairs if one is not other]
-        return all(one.shape == other.shape and one.size and not np.ptp(one - other) for one, other in places)
+        if self.order is None or self.fragment is None or self.fragment.bits < 8:
+            return None
+        n, products = self.sides[-1], list(reversed(self.fragment.products))
+        others, origins = _read_side(self.order, self.fragment, 1 - n), [each.sides[n] for each in products]
+        alone = replace(self.fragment, products=(products[0],), read=({}, {}))
+        if len(others) < len(products) or read_sum(self.order, alone) is None:
+            return None
+        unit = (1 if self.order.by_k[n] else self.order.sizes[n]) * (origins[0].element_bits or self.fragment.bits) // 8
+        found = []
+        for each, origin, other in zip(products, origins, others, strict=True):
+            if origin.places[0].shape != origins[0].places[0].shape or other.k[0] <= ABSENT:
+                return None
+            off = origin.places[0] - origins[0].places[0] - (other.k[0] - others[0].k[0]) * unit
+            if np.ptp(off):
+                return None
+            found.append((each.turns, int(off[0, 0])))
+        return found
 
 
 def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> OpenPart | None:

@@ -15,7 +15,7 @@ from lanescope.reader.threads.memory.storage import OPEN, Ints
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import ProductRepair
 from lanescope.workbench.products.broken_products import A, B, D
-from lanescope.workbench.products.known_sums import KnownFragment
+from lanescope.workbench.products.known_sums import WrongPart
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.reads.twin_statements import list_twin_edits
 from lanescope.workbench.repair.name_edits import list_name_edits
@@ -23,7 +23,7 @@ from lanescope.workbench.repair.usual_edits import list_number_edits
 from lanescope.workbench.results import Span, TextEdit
 from lanescope.workbench.text.dependent_names import UNKNOWN, WORD, list_origin_names
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
-from lanescope.workbench.text.loop_texts import list_loops_at
+from lanescope.workbench.text.loop_texts import LoopText, list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords, list_origins, list_statements
 
 TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A·B"}
@@ -129,7 +129,7 @@ class ProductSearch:
         if part is None or part.fragment is None:
             return None
         if D not in part.sides:
-            return self._list_stepped(blank, part.fragment, part.sides) if part.is_stepped else None
+            return self._find_steps(blank, part)
         distances = _measure_distances([part.list_offsets(fragments, n) for n in (A, B)])
         if distances is None:
             return None
@@ -139,18 +139,31 @@ class ProductSearch:
         turns = [(one.block, one.products[0].turns) for one in fragments]
         if len(set(zip(turns, distances, strict=True))) > len(set(turns)):
             return None  # threads differ
-        return self._list_stepped(blank, fragments[0], (A, B))
+        product = fragments[0].products[0]
+        return _list_stepped(blank, _list_loops(blank, (*product.calls, product.span, *product.sites)))
 
-    def _list_stepped(self, blank: str, fragment: KnownFragment, sides: Iterable[int]) -> Set[str] | None:
-        """Return the names that the loops around a product, and around what loads some of its operands, step; None if
-        there are none.
-        """
-        product = fragment.products[0]
-        places = (*product.calls, product.span, *(product.sites[n] for n in sides))
-        loops = {loop for at in places for loop in list_loops_at(blank, at[0])}
+    def _find_steps(self, blank: str, part: WrongPart) -> Set[str] | None:
+        """Return what the loops around the loads of an operand step, if their turns decide how far it is off."""
+        taken = [one for run in self.verdict.runners for use in run.products for one in (use.a, use.b)[part.sides[-1]]]
+        around = {_list_loops(blank, _list_calls(one)) for one in taken}
+        steps, loops = part.list_steps(), next(iter(around), ())
+        found: dict[tuple[int, ...], int] = {}
+        decided = all(found.setdefault(turns[: len(loops)], off) == off for turns, off in steps or ())
+        return _list_stepped(blank, loops) if steps and decided and len(around) == 1 else None
+
+
+def _list_loops(blank: str, places: Iterable[Span]) -> tuple[LoopText, ...]:
+    """List the loops around places, of which each is inside of what the one before calls, each once."""
+    return tuple(dict.fromkeys(loop for at in places for loop in list_loops_at(blank, at[0])))
+
+
+def _list_stepped(blank: str, loops: Sequence[LoopText]) -> Set[str] | None:
+    """Return the names that loops step, None if there are none."""
+    if loops:
         stepped = {one[1] or one[2] for loop in loops for one in _STEPPED.finditer(blank, *loop.body)}
         stepped -= {one[1] for loop in loops for one in _COUNTER.finditer(blank, *loop.body)}  # of loops inside
-        return {*(loop.variable for loop in loops if loop.variable), *stepped} or None
+        return {*(loop.variable for loop in loops if loop.variable), *stepped}
+    return None
 
 
 def _measure_distances(offsets: Sequence[Sequence[Ints] | None]) -> list[tuple[int, ...]] | None:
@@ -178,10 +191,15 @@ def _list_chains(verdict: ProductVerdict, sides: Sequence[int]) -> Iterator[tupl
         for n in (n for n in sides if n != D):
             taken = [one for use in run.products for one in (use.a, use.b)[n]]
             arrays = _list_arrays(run, taken)
-            yield from ((one.site,) if one.load is None else (*one.load.calls, one.load.site) for one in taken)
+            yield from map(_list_calls, taken)
             yield from ((*load.calls, load.site) for load in run.records if load.array in arrays)
         if D in sides:
             yield from ((store.site,) for store in run.outputs)
+
+
+def _list_calls(one: RegisterUse) -> tuple[Span, ...]:
+    """Return the calls around what loads a register, and its place."""
+    return (one.site,) if one.load is None else (*one.load.calls, one.load.site)
 
 
 def _list_bodies(blank: str, chains: Iterable[Sequence[Span]]) -> set[Span]:
