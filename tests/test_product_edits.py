@@ -166,6 +166,28 @@ def test_leaves_other_products(name: str) -> None:
     assert not any(finding.code == "product_broken" for finding in found)
 
 
+# right kernels whose D is of other rows or columns, or in another order
+MEANT: dict[str, tuple[tuple[str, str], ...]] = {
+    "two rows of D of each of A": (("+ row * K", "+ row / 2 * K"), ("a + i % 2 * 8 * K", "a + i % 2 * 4 * K")),
+    "two columns of D of each of B": (("(col + g) * K", "(col + g) / 2 * K"),),
+    "tiles of D in sequence": (
+        ("c[r * N + n]", "c[((blockIdx.y * 2 + r % 32 / 16) * (N / 8) + blockIdx.x) * 128 + r % 16 * 8 + n % 8]"),
+    ),
+    "a packed triangle": (("    c[r * N + n]", "    if (n <= r) c[r * (r + 1) / 2 + n]"),),
+    "overlapping rows of A": (
+        ("M * K + row * K", "M * N + row * N"),
+        ("8 * K + k", "8 * N + k"),
+        ("M, N, K);\n}", "M, N, 2 * N);\n}"),
+    ),
+}
+
+
+@for_each("name", MEANT, sample=2)
+def test_a_right_kernel_with_another_d_has_no_finding(name: str) -> None:
+    report = check_text(plant(*MEANT[name], text=TEXT), search=True)
+    assert not report.findings and report.open
+
+
 def test_judges_each_choice_of_devices() -> None:
     """What is wrong is reported though another choice of #if cannot be followed, not if D is right in that choice."""
     plain = MMA[MMA.index("asm") : MMA.index(";\n}")]

@@ -15,6 +15,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_mistakes import leaves_unread
 from lanescope.workbench.products.known_sums import KnownFragment
 from lanescope.workbench.products.product_report import ProductVerdict
+from lanescope.workbench.products.result_stores import are_repeated
 from lanescope.workbench.products.stored_elements import list_placed
 
 A, B, D = range(3)
@@ -79,15 +80,17 @@ def _choose_sides(verdict: ProductVerdict, fragments: Sequence[KnownFragment], e
     """Return which of A and B is wrong where elements are computed twice. every: the place, row of A and column of B of
     each element.
 
-    It may be on purpose, as where several rows share one of A: not if the row of A depends on the column in D, too, or
-    if threads copy rows that no product takes.
+    It may be on purpose, as where several rows in sequence share one of A: not if the row of A depends on the column
+    in D, too, or if threads copy rows that no product takes.
     """
     part = verdict.wrong
     if part is None or part.order is None:
         return ()
-    _, *at = part.order.split(every[:, 0])
-    mixed = tuple(n for n in (A, B) if _has_several(np.stack([at[n], every[:, 1 + n]], axis=1)))
-    sides = [n for n in part.sides if n != D]
+    matrix, *at = part.order.split(every[:, 0])
+    lines = [at[n] + (matrix << 32) for n in (A, B)]
+    pairs = [np.unique(np.stack([lines[n], every[:, 1 + n]], axis=1), axis=0) for n in (A, B)]
+    mixed = tuple(n for n in (A, B) if _has_several(pairs[n]))
+    sides = [n for n in part.sides if n != D and not are_repeated(pairs[n][:, 1])]
     arrays = [{each.sides[n].array for one in fragments for each in one.products} for n in (A, B)]
     return mixed or tuple(n for n in sides if any(leaves_unread(run, arrays[n]) for run in verdict.runners))
 

@@ -334,6 +334,7 @@ class _Judge:
         """Return the mistake in a pitch if no launch and no leading dimension can make it right."""
         moves = matrix.operand == "d" or (matrix.operand, matrix.product) in self.ends
         may_be_certain = len(length) == 1 and moves and self.sizes.knows_launches
+        may_be_certain = may_be_certain and not self.sizes.are_related(matrix.size, next(iter(length)))
         if not may_be_certain or not self._is_certain(matrix, next(iter(length))):
             return None
         message = f"{matrix.array} has the pitch of another matrix: its {apart}."

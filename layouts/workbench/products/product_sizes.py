@@ -97,6 +97,11 @@ class ProductSizes:
         pairs = zip(self.values.get(size, ()), self.values.get(other, ()), strict=False)
         return any(a.isdigit() and b.isdigit() and int(a) < int(b) for a, b in pairs)
 
+    def are_related(self, size: str, other: str) -> bool:
+        """Return whether a launch computes one size from another, as 2 * N from N: either may be a pitch on purpose."""
+        pairs = zip(self.values.get(size, ()), self.values.get(other, ()), strict=False)
+        return any(a != b and (_names(a, b) or _names(b, a)) for a, b in pairs)
+
     def add_limits(self, dimensions: str, tokens: Tokens) -> None:
         """Find the sizes that bounds in the kernel, and the grids of its launches, give rows and columns of D.
 
@@ -117,6 +122,11 @@ class ProductSizes:
                 sizes = self.rename_all(name for name, values in self.values.items() if values[n] in words)
                 if len(sizes) == 1:
                     yield sizes.pop(), {f"blockIdx.{axis}"}, None
+
+
+def _names(expression: str, name: str) -> bool:
+    """Return whether an expression contains a name."""
+    return name.isidentifier() and re.search(rf"\b{name}\b", expression) is not None
 
 
 def _find_argument(launch: KernelLaunchRecord, position: int) -> str:

@@ -34,6 +34,9 @@ MOST = 1 << 16
 _TOLERANCE = 1e-3
 _PRODUCT = re.compile(rf"{WORD_START}mma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
 _IMAGE = re.compile(r"bulk\.tensor\.[45]d|bulk_tensor_[45]d")
+_TRIANGLE = re.compile(r"\b(\w+)\s*\*\s*\(\s*\1\s*[-+]\s*1\s*\)\s*(?:/\s*2|>>\s*1)")
+_TILE_PITCH = 128  # bytes of a row of a tile, at most
+_MOST_REPEATED = 8  # rows of D of one of A: more may be a tile of the wrong rows
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -104,12 +107,40 @@ class _Points:
         dense = (step[:, :1] == self.size.min()).all() and not step[:, 1:].any()
         return bool(dense) and self.is_linear(parity) and not self.is_shared()
 
+    def is_tiled(self) -> bool:
+        """Return whether rows lie so near that D is stored in small tiles, one after the other."""
+        x, y = _center(self.row, self.tile), _center(self.address, self.tile)
+        fit, *_ = np.linalg.lstsq(x, y, rcond=None)
+        near = 0 < abs(fit[:, 0]).max(initial=0) <= _TILE_PITCH and abs(fit[:, 1:]).max(initial=0) < _TOLERANCE
+        return bool(near) and not self.is_shared()
+
+    def is_gathered(self) -> bool:
+        """Return whether some rows of D in sequence are all of one row of A, or columns of one column of B."""
+        return self._repeats(self.row, self.column) or self._repeats(self.column, self.row)
+
+    def _repeats(self, along: Floats, other: Floats) -> bool:
+        rest, numbers = _number_groups(other), _number_groups(along)
+        order = np.lexsort((*self.address.T, rest))
+        return are_repeated(_number_groups(rest, numbers)[order])
+
     def _rises(self, along: Floats, other: Floats) -> bool:
         """Return whether addresses rise along one position where the other one is the same."""
         rest = _number_groups(self.tile, other)
         order = np.lexsort((along[:, 0], rest))
         same = np.diff(rest[order]) == 0
         return bool((np.diff(self.address[order], axis=0)[same] >= 0).all())
+
+
+def are_repeated(numbers: Ints) -> bool:
+    """Return whether each number is there some times in sequence, and nowhere else.
+
+    >>> are_repeated(np.array([4, 4, 1, 1])), are_repeated(np.array([4, 1, 4, 1])), are_repeated(np.array([4, 1]))
+    (True, False, False)
+    """
+    starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1], [True]]))
+    lengths = np.diff(starts)
+    single = len(lengths) == len(np.unique(numbers))
+    return bool(single and 1 < lengths[0] <= _MOST_REPEATED and (lengths == lengths[0]).all())
 
 
 def _center(values: Floats, groups: Ints) -> Floats:
@@ -137,9 +168,13 @@ def _choose_points(run: KernelRunner, points: _Points | None, origins: _Points |
     """Return the elements by which an array is judged: as the instruction places them in D, or by the rows of A and the
     columns of B that they are products of (origins); None if their order may be meant.
     """
+    blank = blank_text(run.text)
+    if _TRIANGLE.search(blank) or (origins is not None and not origins.is_shared() and origins.is_gathered()):
+        return None
     if points is None or points.is_right():
-        swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
-        return None if swizzled else origins
+        tiled = points is not None and points.is_tiled() and origins is not None and not origins.is_shared()
+        swizzled = "^" in blank  # then columns may depend on where arrays begin in shared memory
+        return None if swizzled or tiled else origins
     if points.is_rearranged() or (_IMAGE.search(run.text) and not points.is_shared()):  # rows are pixels of a tile
         return None
     if origins is not None:  # rows of A or columns of B may be permuted as those of D are
