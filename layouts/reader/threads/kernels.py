@@ -54,12 +54,7 @@ from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, Shar
 from lanescope.reader.threads.memory.tile_records import TileSetup, find_grid
 from lanescope.reader.threads.memory.tile_trace import TileTrace
 from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCounts
-from lanescope.reader.threads.run_state import (
-    KernelErrorFound,
-    LaunchedInstance,
-    ProductsOverError,
-    StepsOverError,
-)
+from lanescope.reader.threads.run_state import KernelErrorFound, LaunchedInstance, ProductsOverError, StepsOverError
 from lanescope.reader.threads.runner import KernelRunner
 
 MOST_KERNELS = 24

@@ -100,8 +100,7 @@ class KernelRunner:
         self.opening: set[LaterValue] = set()
         self.structs: dict[StructSet, SizedType] = {}  # without template arguments
         self.dynamic: dict[str, Pointer] = {}
-        self.turns: list[int] = []  # of the loops that are being run
-        self.loops: list[Span] = []  # these loops
+        self.turns, self.loops = list[int](), list[Span]()  # of the loops that are being run, and these
         self.entered: dict[tuple[Span, Span], bool] = {}  # (loop, its condition) → whether it has had a turn
         self.ends: list[frozenset[str]] = []  # of these loops: the open sizes that their ends depend on
         self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
@@ -123,8 +122,7 @@ class KernelRunner:
         self.instance = LaunchedInstance()
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
-        self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
-        self.last_product = 0  # the number of the product after which a run ends, 0 for none
+        self.most_steps, self.most_products, self.last_product = MOST_STEPS, MOST_PRODUCTS, 0
         self.update: Any = None  # of the elements of a wmma fragment, while one is computed
         self.referred: tuple[Any, Any] = (None, None)  # of the last array that a function returned: (pointer, place)
         self.folded = False  # whether each lane runs another iteration of a loop of one thread
@@ -221,8 +219,7 @@ class KernelRunner:
         if self.barriers is not None:
             self.barriers.note_store(self, places, data, site)
         if not self.assumed:
-            stored = places[self.mask & (places < self.shared.top)]
-            self.shared.past = max(self.shared.past, int(stored.max(initial=-1)) + data.size)
+            self.shared.note_stored(places[self.mask], data.size)
 
     def _forget_addresses(self, places: NDArray[np.int64] | None, size: int) -> None:
         stored = None if places is None else places[self.mask]

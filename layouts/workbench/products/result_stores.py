@@ -168,18 +168,25 @@ def _choose_points(run: KernelRunner, points: _Points | None, origins: _Points |
     """Return the elements by which an array is judged: as the instruction places them in D, or by the rows of A and the
     columns of B that they are products of (origins); None if their order may be meant.
     """
-    blank = blank_text(run.text)
-    if _TRIANGLE.search(blank) or (origins is not None and not origins.is_shared() and origins.is_gathered()):
+    if _may_be_meant(run, points, origins):
         return None
     if points is None or points.is_right():
-        tiled = points is not None and points.is_tiled() and origins is not None and not origins.is_shared()
-        swizzled = "^" in blank  # then columns may depend on where arrays begin in shared memory
-        return None if swizzled or tiled else origins
+        swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
+        return None if swizzled else origins
     if points.is_rearranged() or (_IMAGE.search(run.text) and not points.is_shared()):  # rows are pixels of a tile
         return None
     if origins is not None:  # rows of A or columns of B may be permuted as those of D are
         return None if origins.is_right() else points
     return points if points.is_shared() or not _has_loaded_operands(run) else None
+
+
+def _may_be_meant(run: KernelRunner, points: _Points | None, origins: _Points | None) -> bool:
+    """Return whether D may be a packed triangle, in small tiles in sequence, or of one row of A in a few of its own."""
+    if _TRIANGLE.search(blank_text(run.text)):
+        return True
+    if origins is None or origins.is_shared():
+        return False
+    return origins.is_gathered() or (points is not None and points.is_right() and points.is_tiled())
 
 
 def _has_loaded_operands(run: KernelRunner) -> bool:

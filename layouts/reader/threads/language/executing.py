@@ -196,12 +196,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         opened = _count_opened(run, opened, settled)
         if inside is None:
             opened += 1
-            if opened == 1:
-                run.open_loops.append(len(run.turns) - 1)
-                run.ends[-1] = list_end_names(run, loop.condition)
-            if opened > most:
-                run.undecided = True
-                run.forget_order()
+            if _leave_open(run, loop, opened, most):
                 after = run.join_masks(after, active)
                 break
             inside = active
@@ -209,20 +204,34 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
             after = run.join_masks(after, active & ~inside)
         if not np.count_nonzero(inside):
             break
-        if run.turns[-1] > MOST_TURNS:
-            run.steps = run.most_steps  # it is too long to be followed
-        left[1] = run.nobody
-        bounds = run.bounds
+        run.steps = run.most_steps if run.turns[-1] > MOST_TURNS else run.steps  # too long to be followed
+        left[1], bounds = run.nobody, run.bounds
         active = run.join_masks(run.run(loop.body, scope, inside), left[1])
         settled = endless and run.bounds == bounds  # the body has decided on the next turn
-        run.mask = active
-        if loop.step is not None and np.count_nonzero(active):
-            run.evaluate(loop.step, scope)
+        _run_step(run, loop, scope, active)
         watch.end_turn(inside)
         run.count_turn()
     if opened:
         run.open_loops.pop()
     return after
+
+
+def _run_step(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> None:
+    """Evaluate the step of a loop in the threads that go on."""
+    run.mask = active
+    if loop.step is not None and np.count_nonzero(active):
+        run.evaluate(loop.step, scope)
+
+
+def _leave_open(run: KernelRunner, loop: statements.Loop, opened: int, most: int) -> bool:
+    """Return whether a loop whose end is open is left now. opened: how many turns it would have had."""
+    if opened == 1:
+        run.open_loops.append(len(run.turns) - 1)
+        run.ends[-1] = list_end_names(run, loop.condition)
+    if opened > most:
+        run.undecided = True
+        run.forget_order()
+    return opened > most
 
 
 def _count_opened(run: KernelRunner, opened: int, settled: bool) -> int:

@@ -55,6 +55,10 @@ class SharedMemory:
         self.next = at + size
         return at
 
+    def note_stored(self, places: Ints, size: int) -> None:
+        """Note where bytes of the first array, or of dynamic shared memory, are stored."""
+        self.past = max(self.past, int(places[places < self.top].max(initial=-1)) + size)
+
     def place_dynamic(self) -> int:
         """Return the address of dynamic shared memory: behind the arrays that are declared before it."""
         if not self.placed:
