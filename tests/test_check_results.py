@@ -424,3 +424,12 @@ def test_stores_with_a_cache_operator_are_followed() -> None:
     assert text.count("__stcs") == 2 and not check_text(text).findings
     wrong = check_text(plant(("(size_t)(r + 8) * N", "(size_t)r * N"), text=text)).findings
     assert [finding.code for finding in wrong] == ["result_misplaced"]
+
+
+def test_small_tiles_of_d_in_sequence_have_no_finding() -> None:
+    """A block stores 16 tiles of 16 × 16 elements, those of a row of tiles one after the other."""
+    stored = "&C[(((m0 + wr) / 16 + i / 2) * (N / 16) + (n0 + wc) / 16 + i % 2) * 256], acc[i / 2][i % 2], 16,"
+    text = plant(
+        ("&C[(size_t)(m0 + wr + i / 2 * 16) * N + n0 + wc + i % 2 * 16], acc[i / 2][i % 2], N,", stored), text=WMMA
+    )
+    assert not check_text(text).findings
