@@ -33,7 +33,7 @@ from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 KINDS = {
     "canonical": "canonical tile (CuTe, CUTLASS)",
-    "rows": "rows with a pitch, or one TMA box",
+    "rows": "rows with a pitch or a TMA box",
     "atoms": "panels, or several TMA boxes",
     "cute": "a CuTe layout",
 }

@@ -20,7 +20,6 @@ from lanescope.deadline import OverdueError
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.attention import Verdict
 from lanescope.workbench.products.broken_products import find_wrong_sides
-from lanescope.workbench.products.first_products import FirstProducts, find_first_products
 from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
@@ -307,7 +306,7 @@ class KnownJudge(KnownRun):
             sides, wrong = self._find_sides(verdict, certain)
             if sides and not verdict.unsized:
                 short = self._shorten_run(self._find_depth(verdict, depths), 1 if verdict.is_first else 0)
-                proves = partial(self._is_right_with, short, find_first_products(short))
+                proves = partial(self._is_right_with, short, short.count_to_mistake())
                 blank, name = blank_text(self.text), self.function.name
                 reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
                 return ProductSearch(self.text, name, verdict, sides, wrong, reached, proves, self._is_size)
@@ -348,10 +347,10 @@ class KnownJudge(KnownRun):
         """Return the run of one block with a short K."""
         return replace(self._shorten(depth), alone=FIRST if self.takes_turns else LAST, launches=launches)
 
-    def _is_right_with(self, short: Self, first: FirstProducts | None, edit: TextEdit) -> bool:
-        """Return whether D is A·B after an edit, first in a short run. first: its products that are judged before."""
+    def _is_right_with(self, short: Self, count: int, edit: TextEdit) -> bool:
+        """Return whether D is A·B after an edit, first in a short run. count: of its products, judged before."""
         short, whole = (replace(run, text=apply_edits(self.text, [edit])) for run in (short, self))
-        if first is not None and not first.may_be_right(short):
+        if count and not short.starts_right(count):
             return False
         return all(any(map(_is_whole, run.list_verdicts())) for run in (short, whole))
 

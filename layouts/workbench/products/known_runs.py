@@ -15,7 +15,7 @@ from lanescope.workbench.products.known_fragments import FragmentLister, find_lo
 from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, list_strides
 from lanescope.workbench.products.known_mistakes import find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
-from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, find_other_sum
+from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, are_of_lines, find_other_sum
 from lanescope.workbench.products.other_sizes import FIRST
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
@@ -27,6 +27,7 @@ USUAL = KnownMatrices()
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
+_FIRST_PRODUCTS = 1, 8, 64, 512
 WIDE = 2, 2  # the same of larger tiles
 SEVERAL = "its text has several choices of #if"
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -133,19 +134,22 @@ class KnownRun:
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
 
-    def list_first_sums(self, count: int) -> list[KnownFragment] | None:
-        """Return the sums of the first products of the only block that is run, None if one is not known."""
+    def count_to_mistake(self) -> int:
+        """Return the number of first products that show that one of them is wrong, 0 if they do not."""
+        return next((count for count in _FIRST_PRODUCTS if not self.starts_right(count)), 0)
+
+    def starts_right(self, count: int) -> bool:
+        """Return whether the first products of the only block that is run are of rows of A and columns of B."""
         sizes, grid = self.choose_sizes()
         block, grid = self._find_block(grid)
-        branches, found = list(self._run_setup(self._make_setup(block, sizes, grid, count))), list[KnownFragment]()
+        branches = list(self._run_setup(self._make_setup(block, sizes, grid, count)))
         if not branches or (len(branches) > 1 and self.choice < 0):
-            return None
+            return False
         for run in branches[self.choice]:
             sums = FragmentLister(run.runner, block, grid[2]).list_sums() if find_lost(run) is None else None
-            if sums is None:
-                return None
-            found += sums
-        return found
+            if sums is None or not are_of_lines(sums, self.known):
+                return False
+        return True
 
     def _run_setup(self, setup: TileSetup) -> Iterator[list[KernelRun]]:
         """Run one block; yield a list for each choice of #if conditions."""
