@@ -108,8 +108,9 @@ def list_unplaced_errors(error: LayoutError | None, *forms: Mapping[str, Control
 
 
 def join_wrong_labels(*forms: Mapping[str, Control]) -> str:
-    """Return the labels of the controls that show errors, as in "M and N"."""
-    return join_words(list(dict.fromkeys(one.label for form in forms for one in form.values() if one.refused)))
+    """Return the labels of the controls that show errors, without their units: "Row pitch and Panel width"."""
+    wrong = (one for form in forms for one in form.values() if one.refused)
+    return join_words(list(dict.fromkeys(one.label.partition(", ")[0] for one in wrong)))
 
 
 def _word_error(error: LayoutError, field: Field) -> str:

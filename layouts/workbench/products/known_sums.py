@@ -45,9 +45,8 @@ _NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
 UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once", whole=True)
 
 
-ReadLines = dict[
-    tuple[int, bool], list[OperandLines]
-]  # of an operand, by the lines of its matrix and whether k is innermost
+# of an operand, by the lines of its matrix and whether k is innermost
+ReadLines = dict[tuple[int, bool], list[OperandLines]]
 
 
 @value_class(frozen=True, slots=True, eq=False)
@@ -123,7 +122,7 @@ class WrongPart:
         n, products = self.sides[-1], list(reversed(self.fragment.products))
         others, origins = _read_side(self.order, self.fragment, 1 - n), [each.sides[n] for each in products]
         alone = replace(self.fragment, products=(products[0],), read=({}, {}))
-        if len(others) < len(products) or read_sum(self.order, alone) is None:
+        if len(others) < len(products) or not _is_of_lines(self.order, alone):
             return None
         unit = (1 if self.order.by_k[n] else self.order.sizes[n]) * (origins[0].element_bits or self.fragment.bits) // 8
         found = []
@@ -226,15 +225,14 @@ def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, Open
     return stage, None, (sides[0][0].lines, sides[1][0].lines)
 
 
-def read_sum(order: MatrixOrder, one: KnownFragment) -> tuple[Ints, Ints] | None:
-    """Return the rows of A and the columns of B that a sum is of in an order; None if it is not of such."""
-    sides = [_read_side(order, one, n) for n in (0, 1)]
-    return None if _judge_operands(order, one, sides)[1] else (sides[0][0].lines, sides[1][0].lines)
+def _is_of_lines(order: MatrixOrder, one: KnownFragment) -> bool:
+    """Return whether a sum is of rows of A and columns of B at the same k in an order."""
+    return not _judge_operands(order, one, [_read_side(order, one, n) for n in (0, 1)])[1]
 
 
 def are_of_lines(fragments: Sequence[KnownFragment], known: KnownMatrices) -> bool:
     """Return whether, in one order of the matrices, each sum is of a row of A and a column of B at the same k."""
-    return any(all(read_sum(order, one) is not None for one in fragments) for order in list_orders(known))
+    return any(all(_is_of_lines(order, one) for one in fragments) for order in list_orders(known))
 
 
 def _judge_operands(
