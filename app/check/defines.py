@@ -36,7 +36,7 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
             raise LayoutError(
                 "bad_usage",
                 f"-D: {name.strip()} is '{shorten_value(given, 60)}', which is not a number.",
-                "Write -D BK=64.",
+                f"Write -D {name.strip()}=64.",
                 "define",
             )
         values[name.strip()] = given if sign else "1"

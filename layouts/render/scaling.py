@@ -43,7 +43,7 @@ def render_issue(side: ScaleOperand, copies: list[AtomCopy], steps: list[ScaledM
     columns.
     """
     text = format_copy_ptx(side.mma)
-    lines = ["// tmem: the allocation's address. smem: where the factors begin, encoded (bytes >> 4)."]
+    lines = ["// tmem: the allocation's address. smem: what the first byte given counts from, encoded (bytes >> 4)."]
     for copy in copies:
         lines.append(
             f'asm volatile("{text} [%0], %1;" :: "r"(tmem + {copy.column}), "l"({copy.descriptor}ull + smem));'
