@@ -63,7 +63,7 @@ def test_a_value_is_used_where_an_assembled_file_spells_it_otherwise(name: str, 
     assert list(list_unused([f"x{name}"], [text])) == [f"x{name}"]
 
 
-@for_each("value", ["3x", "64q", "0x1g", "0b12"])
+@for_each("value", ["3x", "64q", "0x1g", "0b12", "09", "1''2"])
 def test_a_value_that_begins_as_a_number_and_is_none_is_refused(value: str) -> None:
     """As a macro it would break the declaration of a parameter K, and hide what is wrong with its kernel."""
     with pytest.raises(LayoutError, match=f"K is '{value}', which is not a number"):

@@ -68,6 +68,12 @@ def test_arrays_and_dynamic_shared_memory_do_not_overlap_whichever_is_declared_f
     assert [one.code for one in short.findings] == ["shared_memory_short"]
 
 
+def test_a_loop_that_asks_whether_to_end_in_some_turns_is_left() -> None:
+    loop = "for (int k0 = 0; k0 < K; k0 += 64) {"
+    endless = "int k0 = 0;\n  for (;; k0 += 64) {\n    if (k0 % 128 == 0 && k0 >= K) break;"
+    assert check_text(plant((loop, endless), text=RIGHT)).steps == check_text(RIGHT).steps
+
+
 def test_a_loop_that_macros_are_wrapped_in_is_run_once() -> None:
     stored = """  }
   int row = blockIdx.x * 64 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;

@@ -17,7 +17,7 @@ GIVEN = "macro."  # begins the key of a value that -D gives
 BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _NUMERIC = re.compile(r"\d[\w']*")  # begins as a number; with an underscore it may be a literal of the user's, 4_c
-_REAL = re.compile(r"[\d']+(?:[eE]\d+)?[fFlL]?|[\d']*_.*|0[xX][\da-fA-F]+[pP]\d+[fFlL]?|\d{2,3}a")  # 90a: a target
+_REAL = re.compile(r"[\d']+(?:[eE]\d+[fFlL]?|[fF])|[\d']*_.*|0[xX][\da-fA-F]+[pP]\d+[fFlL]?|\d{2,3}a")  # 90a: a target
 _MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
 

@@ -235,8 +235,10 @@ def _leave_open(run: KernelRunner, loop: statements.Loop, opened: int, most: int
 
 
 def _count_opened(run: KernelRunner, opened: int, settled: bool) -> int:
-    """Return how many turns of a loop are run although its end is open: none if its body decides on it."""
-    if not settled or not opened:
+    """Return how many turns of a loop are run although its end is open: none if its body decides on it. Later turns
+    count: a body that asks only in some of them would go on without end.
+    """
+    if not settled or not opened or run.turns[-1] > 1:
         return opened
     run.open_loops.pop()
     return 0
