@@ -247,6 +247,27 @@ def test_blocks_that_compute_tiles_of_others_again_are_open() -> None:
     assert "each once" in message
 
 
+LAUNCHED_TILES = """
+template <int ROWS, int STEP> void launch(const int8_t* A, const int8_t* B, float* C, int M, int N, int K) {
+  gemm<ROWS, STEP><<<dim3(N / 8, M / ROWS), ROWS * 2>>>(A, B, C, nullptr, nullptr, M, N, K);
+}
+void run(const int8_t* A, const int8_t* B, float* C, int M, int N, int K, bool tall) {
+  if (tall) launch<64, 64>(A, B, C, M, N, K); else launch<32, 32>(A, B, C, M, N, K);
+}
+"""
+
+
+def test_launches_of_other_tiles_have_grids_of_their_own() -> None:
+    tiles = (
+        ("__global__ void __launch_bounds__(64)", "template <int ROWS, int STEP> __global__ void"),
+        ("blockIdx.y * 32", "blockIdx.y * STEP"),
+    )
+    text = plant(*tiles, text=KERNEL) + LAUNCHED_TILES
+    assert check_whole(text).open == ()
+    (point,) = check_whole(plant(("launch<64, 64>", "launch<64, 32>"), text=text)).open  # blocks share rows
+    assert "each once" in point.message
+
+
 def test_a_search_for_the_cause_that_takes_too_long_leaves_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_error(*_: object) -> None:
         raise OverdueError

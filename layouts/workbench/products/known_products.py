@@ -219,7 +219,7 @@ class KnownJudge(KnownRun):
         for edit in islice(list_guard_edits(self.text, verdict.runners), MOST_EDITS):
             edited = replace(self, text=apply_edits(self.text, [edit]))
             first = next(replace(edited, alone=FIRST).list_verdicts())
-            if first.open is None and any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
+            if first.open is None and edited._is_of_product():
                 return describe_guard(edit)
         return None
 
@@ -232,10 +232,14 @@ class KnownJudge(KnownRun):
         for edit in islice(list_bound_edits(self.text, verdict.runners, self.known, always), MOST_EDITS):
             equal = are_equal(self.function, self.recorded, (self.text[slice(*edit.span)], edit.text))
             edited = replace(self, text=apply_edits(self.text, [edit]))
-            if not equal and any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
+            if not equal and all(one._is_of_product() for one in (edited._shorten_run(self.known.k, 1), edited)):
                 found.setdefault(edit.span, []).append(edit)
         certain = (edits[0] for edits in found.values() if len(edits) == 1)
         return next((describe_bound(self.text, edit) for edit in certain), None)
+
+    def _is_of_product(self) -> bool:
+        """Return whether all that is run is of A·B."""
+        return any(verdict.open in (None, UNCOVERED) for verdict in self.list_verdicts())
 
     def _find_mistake(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D, and K may be that of the run."""
@@ -293,7 +297,7 @@ class KnownJudge(KnownRun):
             tried |= {edit: OTHER_LOADS[len(edit) - 1] for edit in islice(loads, MOST_EDITS)}
         for edit, (code, message) in tried.items():
             edited = replace(self, text=apply_edits(self.text, edit))
-            if any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
+            if all(one._is_of_product() for one in (edited._shorten_run(self.known.k, 1), edited)):
                 return CheckFinding(code, message.format(edit[0].text), edit[0].span, edits=edit)
         return None
 
@@ -345,7 +349,8 @@ class KnownJudge(KnownRun):
 
     def _shorten_run(self, depth: int, launches: int) -> Self:
         """Return the run of one block with a short K."""
-        return replace(self._shorten(depth), alone=FIRST if self.takes_turns else LAST, launches=launches)
+        alone = self.alone or (FIRST if self.takes_turns else LAST)
+        return replace(self._shorten(depth), alone=alone, launches=launches)
 
     def _is_right_with(self, short: Self, count: int, edit: TextEdit) -> bool:
         """Return whether D is A·B after an edit, first in a short run. count: of its products, judged before."""

@@ -9,6 +9,7 @@ from typing import Self
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.launches import MOST_LAUNCHES
 from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
@@ -91,14 +92,18 @@ class KnownRun:
         for strides in list_strides(first.unsized, self.known):
             yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
 
-    def choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
-        """Return what the kernel is launched with, and its grid if it is known."""
-        name = self.function.name
-        launches = [launch for launch in self.recorded if launch.name == name]
+    @property
+    def _known_sizes(self) -> KnownSizes:
+        """Return numbers for the names of what the kernel is launched with."""
+        launches = [launch for launch in self.recorded if launch.name == self.function.name]
         members = (value for launch in launches for *_, value in launch.members)
         texts = map(str, (*members, *(one for launch in launches for one in (*launch.grid, *launch.arguments))))
         words = {word for text in texts for word in _NAME.findall(text)}
-        known = KnownSizes({word: self.known.find(word) or self.known.others for word in words})
+        return KnownSizes({word: self.known.find(word) or self.known.others for word in words})
+
+    def choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
+        """Return what the kernel is launched with, and its grid if it is known."""
+        name, known = self.function.name, self._known_sizes
         arguments = known.find_arguments(self.function, self.recorded) or {}
         if self.fitted:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
@@ -106,7 +111,32 @@ class KnownRun:
         return ParameterSizes(arguments, self.known), grid
 
     def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
-        """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
+        """Run blocks with the integers of the kernel's parameters, and judge D, also of launches with different grids.
+        grid: of all launches, None if they differ or are not known.
+        """
+        groups = self._group_launches() if grid is None else []
+        if len(groups) < 2:
+            return self._judge_grid(sizes, grid)
+        judged = list[ProductVerdict]()
+        for of_grid, launches in groups:
+            judged.append(replace(self, recorded=launches)._judge_grid(sizes, of_grid))
+            if judged[-1].open is not None:
+                return judged[-1]
+        fragments = dict(enumerate(of for one in judged for of in one.fragments.values()))
+        return ProductVerdict(None, fragments=fragments, runners=[run for one in judged for run in one.runners])
+
+    def _group_launches(self) -> list[tuple[Block, list[KernelLaunchRecord]]]:
+        """Return the launches of the kernel that are run, by their grid; none if one of them is not known."""
+        launches = [one for one in self.recorded if one.name == self.function.name and one.block is not None]
+        instances = list(dict.fromkeys((one.templates, one.block) for one in launches))[:MOST_LAUNCHES]
+        groups: dict[Block | None, list[KernelLaunchRecord]] = {}
+        for one in launches:
+            if (one.templates, one.block) in instances:
+                groups.setdefault(self._known_sizes.find_grid(one.name, [one]), []).append(one)
+        return [(grid, of) for grid, of in groups.items() if grid is not None] if None not in groups else []
+
+    def _judge_grid(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
+        """Run blocks of a grid, if it is known, and judge D."""
         last = None
         if self.takes_turns:  # the first block takes two tiles
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
