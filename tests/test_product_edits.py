@@ -12,6 +12,7 @@ from lanescope.workbench.check import check_text
 from lanescope.workbench.products.broken_products import B
 from lanescope.workbench.products.result_judge import find_product_search
 from tests.cases import for_each
+from tests.test_check_origins import KERNEL as BOXED, TWO_GROUPS
 from tests.test_known_products import KERNEL, LAUNCH, MMA
 from tests.transfer_kernels import plant
 
@@ -41,6 +42,32 @@ OTHERS: dict[str, tuple[tuple[str, str], ...]] = {
 def test_finds_the_place(name: str) -> None:
     right, wrong, words, written = PLANTED[name]
     text = plant((right, wrong), text=TEXT)
+    (found,) = check_text(text, search=True).findings
+    (edit,) = found.edits
+    at = text.index(wrong)
+    assert text[slice(*edit.span)] == words and edit.text == written and at <= edit.span[0] <= at + len(wrong)
+
+
+ALLOWED = plant(
+    ("gemm<<<", "cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);\n  gemm<<<"),
+    text=TWO_GROUPS,
+)
+LOADED: dict[str, tuple[str, str, str, str, str]] = {  # kernels with TMA
+    "rows of D by as many values of the lane": (BOXED, "lane / 4", "lane % 8", "% 8", "/ 4"),
+    "coordinates of a copy of D exchanged": (
+        ALLOWED,
+        "staged, col, row + group * BM)",
+        "staged, row + group * BM, col)",
+        "row + group * BM, col",
+        "col, row + group * BM",
+    ),
+}
+
+
+@for_each("name", LOADED, sample=1)
+def test_finds_the_place_where_tma_loads_the_operands(name: str) -> None:
+    text, right, wrong, words, written = LOADED[name]
+    text = plant((right, wrong), text=text)
     (found,) = check_text(text, search=True).findings
     (edit,) = found.edits
     at = text.index(wrong)

@@ -40,6 +40,7 @@ from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_mistakes import find_other_map_types
+from lanescope.workbench.products.origin_search import find_origin_search
 from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_judge import find_product_search, judge_results
 from lanescope.workbench.products.result_origins import OriginReport, check_origins, proves_all
@@ -353,9 +354,13 @@ def _find_search(
     source: _EvaluatedText, fragments: FragmentReport, findings: Sequence[CheckFinding] = ()
 ) -> FindRepair | None:
     """Return what finds the edit that makes D A·B. findings: mistakes of the text."""
+    given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
+    of_result = {one.code for one in findings if one.of_result}
+    if of_result and source.maps and source.code is not None:
+        evaluate = partial(evaluate_file, choices=source.choices)
+        return find_origin_search(KernelText(source.code), given, evaluate, of_result)
     certain = bool(fragments.findings) or any(one.code == "stores_overlap" for one in findings)
     names = {kernel.name for kernel in fragments.kernels if kernel.name}
-    given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
     return find_product_search(source.text, given, launches, names, certain)
 
 

@@ -28,6 +28,10 @@ class KnownMatrices:
         """Return the size with a name; None if it is not one of M, N and K."""
         return {"m": self.m, "n": self.n, "k": self.k}.get(self.names.get(name) or shorten_name(name))
 
+    def is_size(self, name: str) -> bool:
+        """Return whether a name is one of M, N and K."""
+        return self.find(name) is not None
+
 
 class ParameterSizes(dict[str, int]):
     """The integers of a kernel's parameters: those of a launch, else M, N and K by their names."""

@@ -313,7 +313,7 @@ class KnownJudge(KnownRun):
                 proves = partial(self._is_right_with, short, short.count_to_mistake())
                 blank, name = blank_text(self.text), self.function.name
                 reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
-                return ProductSearch(self.text, name, verdict, sides, wrong, reached, proves, self._is_size)
+                return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong)
         return None
 
     def _find_sides(self, verdict: ProductVerdict, certain: bool) -> tuple[tuple[int, ...], bool]:
@@ -332,10 +332,6 @@ class KnownJudge(KnownRun):
             if any(_is_like(one, verdict) and _takes(one, depth) for one in self._shorten(depth).list_verdicts()):
                 return depth
         return depths[-1]
-
-    def _is_size(self, name: str) -> bool:
-        """Return whether a name is one of M, N and K."""
-        return self.known.find(name) is not None
 
     def _shorten(self, depth: int) -> Self:
         return replace(self, known=replace(self.known, k=depth))

@@ -15,7 +15,7 @@ from lanescope.workbench.products.factor_places import MatrixPoints, OtherFactor
 from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.matrix_orders import ABSENT, MatrixOrder, OperandLines, list_orders, read_lines
 from lanescope.workbench.products.product_origins import Block
-from lanescope.workbench.products.unproved_results import AGAIN, are_whole, find_deep_overlap, leaves_gaps
+from lanescope.workbench.products.unproved_results import AGAIN, UNSHOWN, are_whole, find_deep_overlap, leaves_gaps
 from lanescope.workbench.results import Span
 
 _STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
@@ -42,7 +42,7 @@ class OpenPart:
 
 
 _NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
-UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once", whole=True)
+UNCOVERED = OpenPart(UNSHOWN, whole=True)
 
 
 # of an operand, by the lines of its matrix and whether k is innermost

@@ -41,7 +41,7 @@ def _find_displaced(array: str, tiles: Sequence[StoredTile]) -> Pitfall | None:
     """Return the finding of elements that are stored in place of others, or outside of the tile, if at least half of
     each tile is stored at its rows and columns; a permutation of the tile's places may be an order of its own.
     """
-    if any(tile.sum.is_symmetric or tile.staged is not None or tile.is_cropped for tile in tiles):
+    if any(tile.sum.is_symmetric or tile.staged or tile.is_cropped for tile in tiles):
         return None
     for turned in (False, True):
         ordered = [tile.order(turned) for tile in tiles]
@@ -82,7 +82,7 @@ def _find_stored_over(array: str, tiles: Sequence[StoredTile]) -> Pitfall | None
         f" that get another element, too, such as row {one[0]}, column {one[1]} and row {other[0]}, column"
         f" {other[1]}: only one of them stays."
     )
-    return Pitfall("result_misplaced", message, whole[0].staged or whole[0].site)
+    return Pitfall("result_misplaced", message, whole[0].first_store)
 
 
 def _number_batches(tiles: Sequence[StoredTile]) -> Iterator[tuple[StoredTile, int]]:

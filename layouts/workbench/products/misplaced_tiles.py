@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -34,8 +34,9 @@ class StoredTile:
 
     made: the row of A and the column of B that each is the product of; put: where it is stored, the number of an
     element [elements], or coordinates [elements, 2], outer one first, of the row and the column if it is ordered; size:
-    the rows and columns of D; sum: of its first warp; stores: those that store it; staged: the store of its elements to
-    shared memory, if they come from there; left: how many elements of D are not stored there.
+    the rows and columns of D; sum: of its first warp; stores: those that store it; staged: the stores of its elements
+    to shared memory, if they come from there, each with the bytes of D's registers that it stores; left: how many
+    elements of D are not stored there; by: the number of the store, the warpgroup and the byte of each [elements, 3].
     """
 
     made: Ints
@@ -43,7 +44,7 @@ class StoredTile:
     size: tuple[int, int]
     sum: SumOrigin
     stores: tuple[ResultStore | BoxMove, ...]
-    staged: Span | None
+    staged: Mapping[Span, Set[int]]
     left: int
     by: Ints
 
@@ -63,6 +64,11 @@ class StoredTile:
     @property
     def site(self) -> Span:
         return self.stores[0].site
+
+    @property
+    def first_store(self) -> Span:
+        """Return the first store of its elements, to shared memory if they come from there."""
+        return next(iter(self.staged), self.site)
 
     @property
     def box(self) -> BoxMove | None:
@@ -252,7 +258,7 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: st
     """Return the finding of elements that shared memory does not bring to their place in D, although it does so for
     enough others that the order of D is known. orders: the tiles, stored by rows and by columns.
     """
-    staged = [tile for tile in orders[0] if tile.staged is not None]
+    staged = [tile for tile in orders[0] if tile.staged]
     if not staged or len(staged) < len(orders[0]) or any(tile.sum.is_symmetric for tile in staged):
         return None
     right = [sum(int((~tile.find_shifts().any(axis=1)).sum()) for tile in ordered) for ordered in orders]
@@ -269,7 +275,14 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: st
         f"{wrong:,} of {total:,} elements of D come to other rows or columns of {array} than theirs: what is stored to"
         " shared memory here is not read as it is stored."
     )
-    return Pitfall("result_misplaced", message, staged[0].staged or staged[0].site)
+    return Pitfall("result_misplaced", message, _find_wrong_store(ordered))
+
+
+def _find_wrong_store(tiles: Sequence[StoredTile]) -> Span:
+    """Return the first store to shared memory of elements that come to wrong places."""
+    wrong = {int(byte) for tile in tiles for byte in np.unique(tile.by[tile.find_shifts().any(axis=1), 2])}
+    sites = (site for tile in tiles for site, stored in tile.staged.items() if not wrong.isdisjoint(stored))
+    return next(sites, tiles[0].first_store)
 
 
 def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:

@@ -190,10 +190,10 @@ def find_shared_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pit
         wrong = tile.find_shifts().any(axis=1)
         groups = set(tile.by[foreign, 1].tolist())
         others = {one.group for one in tiles if one.block == tile.block}
-        if foreign.any() and (foreign == wrong).all() and groups <= others and tile.staged is not None:
+        if foreign.any() and (foreign == wrong).all() and groups <= others and tile.staged:
             message = (
                 f"Warpgroup {min(groups)} copies elements of D to {array} that warpgroup {tile.group} has stored to"
                 " shared memory: the bytes that both store to overlap."
             )
-            return Pitfall("result_misplaced", message, find_buffer(blank_text(text), tile.staged))
+            return Pitfall("result_misplaced", message, find_buffer(blank_text(text), tile.first_store))
     return None

@@ -39,19 +39,20 @@ _TWICE = "Products take the same rows of A and columns of B for several elements
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductSearch:
-    """A kernel of which D is not A·B. sides: what is wrong of A, B and D (0, 1 and 2); certain: whether D is wrong for
-    sure; reached: the texts of its functions; proves: returns whether D is A·B after an edit; is_size: whether a name
-    is one of M, N and K.
+    """A kernel of which D is not A·B. reached: the texts of its functions; proves: returns whether D is A·B after an
+    edit; is_size: whether a name is one of M, N and K; verdict: of D, if it tells more than the places of the mistake;
+    sides: what is wrong of A, B and D (0, 1 and 2); certain: whether D is wrong for sure; stores: of D.
     """
 
     text: str
     kernel: str
-    verdict: ProductVerdict
-    sides: Sequence[int]
-    certain: bool
     reached: frozenset[str]
     proves: Callable[[TextEdit], bool]
     is_size: Callable[[str], bool]
+    verdict: ProductVerdict | None = None
+    sides: Sequence[int] = ()
+    certain: bool = True
+    stores: Sequence[Span] = ()
 
     def find_repair(self, places: Iterable[Span]) -> ProductRepair | None:
         """Return the edit of the only statement of which one makes D A·B. places: where a mistake shows."""
@@ -95,7 +96,7 @@ class ProductSearch:
                 break
             inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
-            for rank, edit in chain(inside, list_name_edits(blank, one, self.is_size), numbers):
+            for rank, edit in chain(inside, list_name_edits(self.text, one, self.is_size), numbers):
                 apart = 0 if drivers is None else _measure_dependence(blank, one, edit, drivers)
                 if apart is not None:
                     found[edit] = min(found.get(edit, 1 << 9), steps + apart + 2 * rank)
@@ -103,16 +104,31 @@ class ProductSearch:
 
     def _list_statements(self, blank: str, places: Iterable[Span]) -> Iterator[tuple[int, StatementWords]]:
         """Yield (steps, statement) of those that wrong elements come from, and no others alone."""
-        chains = set(_list_chains(self.verdict, self.sides))
-        others = set(_list_chains(self.verdict, [n for n in (A, B, D) if n not in self.sides]))
+        chains = set(self._list_chains(self.sides))
+        others = set(self._list_chains([n for n in (A, B, D) if n not in self.sides]))
         every = dict.fromkeys([*places, *sorted(chain[-1] for chain in chains)])
         foreign = {at for one in others for at in one}.difference(every, *chains)
         outside = _list_bodies(blank, others) - _list_bodies(blank, chains)
-        for steps, one in list_origins(blank, list(every)):
+        for steps, one in chain(list_origins(blank, list(every)), self._list_stores(blank)):
             calls_other = any(one.span[0] <= at[0] < one.span[1] for at in foreign)
             in_other = any(body[0] <= one.span[0] < body[1] for body in outside)
             if self._is_reached(blank, one) and not calls_other and not in_other:
                 yield steps, one
+
+    def _list_stores(self, blank: str) -> Iterator[tuple[int, StatementWords]]:
+        """Yield (steps, statement) of those that the stores of D come from, whose mistake is seen elsewhere."""
+        yield from ((steps + 2, one) for steps, one in list_origins(blank, list(self.stores)))
+
+    def _list_chains(self, sides: Sequence[int]) -> Iterator[tuple[Span, ...]]:
+        """Yield where the addresses of what is wrong are given, after the calls around it."""
+        for run in self.verdict.runners if self.verdict is not None else ():
+            for n in (n for n in sides if n != D):
+                taken = [one for use in run.products for one in (use.a, use.b)[n]]
+                arrays = _list_arrays(run, taken)
+                yield from map(_list_calls, taken)
+                yield from ((*load.calls, load.site) for load in run.records if load.array in arrays)
+            if D in sides:
+                yield from ((store.site,) for store in run.outputs)
 
     def _is_reached(self, blank: str, one: StatementWords) -> bool:
         """Return whether a statement is one of the kernel, or of a function that it calls."""
@@ -125,11 +141,12 @@ class ProductSearch:
         Elements that are off by as much in a whole block depend on its number, those in a whole fragment on the loops
         around its product, if the threads have no part in it.
         """
-        fragments, part = self.verdict.group, self.verdict.wrong
-        if part is None or part.fragment is None:
+        verdict = self.verdict
+        if verdict is None or verdict.wrong is None or verdict.wrong.fragment is None:
             return None
+        fragments, part = verdict.group, verdict.wrong
         if D not in part.sides:
-            return self._find_steps(blank, part)
+            return _find_steps(blank, verdict, part)
         distances = _measure_distances([part.list_offsets(fragments, n) for n in (A, B)])
         if distances is None:
             return None
@@ -142,14 +159,15 @@ class ProductSearch:
         product = fragments[0].products[0]
         return _list_stepped(blank, _list_loops(blank, (*product.calls, product.span, *product.sites)))
 
-    def _find_steps(self, blank: str, part: WrongPart) -> Set[str] | None:
-        """Return what the loops around the loads of an operand step, if their turns decide how far it is off."""
-        taken = [one for run in self.verdict.runners for use in run.products for one in (use.a, use.b)[part.sides[-1]]]
-        around = {_list_loops(blank, _list_calls(one)) for one in taken}
-        steps, loops = part.list_steps(), next(iter(around), ())
-        found: dict[tuple[int, ...], int] = {}
-        decided = all(found.setdefault(turns[: len(loops)], off) == off for turns, off in steps or ())
-        return _list_stepped(blank, loops) if steps and decided and len(around) == 1 else None
+
+def _find_steps(blank: str, verdict: ProductVerdict, part: WrongPart) -> Set[str] | None:
+    """Return what the loops around the loads of an operand step, if their turns decide how far it is off."""
+    taken = [one for run in verdict.runners for use in run.products for one in (use.a, use.b)[part.sides[-1]]]
+    around = {_list_loops(blank, _list_calls(one)) for one in taken}
+    steps, loops = part.list_steps(), next(iter(around), ())
+    found: dict[tuple[int, ...], int] = {}
+    decided = all(found.setdefault(turns[: len(loops)], off) == off for turns, off in steps or ())
+    return _list_stepped(blank, loops) if steps and decided and len(around) == 1 else None
 
 
 def _list_loops(blank: str, places: Iterable[Span]) -> tuple[LoopText, ...]:
@@ -183,18 +201,6 @@ def _find_statement(text: str, edit: TextEdit) -> Span:
     """Return the statement of an edit."""
     every = list_statements(blank_text(text))
     return next((one.span for one in every if one.span[0] <= edit.span[0] <= one.span[1]), edit.span)
-
-
-def _list_chains(verdict: ProductVerdict, sides: Sequence[int]) -> Iterator[tuple[Span, ...]]:
-    """Yield where the addresses of what is wrong are given, after the calls around it."""
-    for run in verdict.runners:
-        for n in (n for n in sides if n != D):
-            taken = [one for use in run.products for one in (use.a, use.b)[n]]
-            arrays = _list_arrays(run, taken)
-            yield from map(_list_calls, taken)
-            yield from ((*load.calls, load.site) for load in run.records if load.array in arrays)
-        if D in sides:
-            yield from ((store.site,) for store in run.outputs)
 
 
 def _list_calls(one: RegisterUse) -> tuple[Span, ...]:

@@ -7,7 +7,7 @@ a box are along K is seen from the products that add to the same D.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -28,6 +28,7 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line
 from lanescope.workbench.products.scale_memory import ScaleMemory
+from lanescope.workbench.results import Span
 
 Block = tuple[int, int, int]
 WARPGROUP = 4  # warps
@@ -237,6 +238,11 @@ class OriginFinder:
         for move in self.trace.loads:
             loads.setdefault(move.event, []).append(move)
         return loads
+
+    def list_stores(self) -> Iterator[Span]:
+        """Yield where elements of D are stored, also to shared memory."""
+        yield from (site for of_record in self.trace.staged.sites.values() for site in of_record)
+        yield from (store.site for store in (*self.run.outputs, *self.trace.stores))
 
     def count_dynamic_bytes(self) -> int:
         """Return how many bytes of dynamic shared memory the loaded boxes reach; 0 for a kernel without it."""

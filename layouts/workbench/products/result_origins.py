@@ -11,24 +11,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
-
-import numpy as np
+from typing import Self
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.barriers.barrier_trace import WARP, TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import parse_expression
-from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.results import MOST_STORES
-from lanescope.reader.threads.memory.storage import DataBytes, Ints
-from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.reader.threads.memory.turn_counts import CountFoundError
 from lanescope.reader.threads.run_state import StepsOverError
 from lanescope.workbench.check_report import OpenPoint
@@ -52,11 +46,9 @@ from lanescope.workbench.products.operand_parts import (
 )
 from lanescope.workbench.products.origin_places import find_other_map
 from lanescope.workbench.products.product_origins import (
-    WARPGROUP,
     Block,
     OriginFinder,
     SumOrigin,
-    flatten_coordinates,
 )
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.products.replaced_sizes import Change, Evaluate, SizedText, limits_depth, replace_sizes
@@ -67,7 +59,7 @@ from lanescope.workbench.products.size_edits import (
     list_bound_edits,
     list_size_edits,
 )
-from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
+from lanescope.workbench.products.stored_tiles import list_tiles
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
 from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
@@ -93,17 +85,18 @@ _REFUSED = f"K may have to be less than {DEPTH}, that of the run"
 _LATE = "the time limit was reached before enough of its blocks were run"
 _GROUPED = "multiplies rows or columns outside the matrices"
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
-# origins, places, coordinates inside D, their store, and the threads that execute it
-_Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove, Ints]
 
 
 @dataclass(frozen=True, slots=True)
 class OriginReport:
-    """The mistakes of kernels, and the kernels whose D could not be compared with A·B. proved: those whose D is A·B."""
+    """The mistakes of kernels, and the kernels whose D could not be compared with A·B. proved: those whose D is A·B;
+    stores: where elements of D are stored.
+    """
 
     mistakes: tuple[Pitfall, ...] = ()
     open: tuple[OpenPoint, ...] = ()
     proved: frozenset[str] = field(default=frozenset(), compare=False)
+    stores: frozenset[Span] = field(default=frozenset(), compare=False)
 
 
 def check_origins(
@@ -121,13 +114,13 @@ def check_origins(
     report, reason = None, _REFUSED if limits_depth(source.blank, DEPTH) else LOST
     try:
         with end_when(is_late):
-            report = _judge_sizes(_OriginJudge(source, macros, recorded, evaluate, DEPTH))
+            report = _judge_sizes(OriginJudge(source, macros, recorded, evaluate, DEPTH))
     except (LayoutError, OverdueError) as error:
         reason = _LATE if isinstance(error, OverdueError) else LOST
     return report or OriginReport(open=_open_kernels(source, {one.name: reason for one in source.functions}))
 
 
-def _judge_sizes(first: _OriginJudge) -> OriginReport | None:
+def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     """Judge the kernels with the usual K, and with those that what is open asks for; None if the program refuses it."""
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
     for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
@@ -138,9 +131,9 @@ def _judge_sizes(first: _OriginJudge) -> OriginReport | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _OriginJudge:
+class OriginJudge:
     """Judges the kernels of a text in runs with known sizes. evaluate: evaluates a text; size: of K, or of square
-    matrices.
+    matrices; alone: the only block that is run, which shows some of the mistakes.
     """
 
     source: KernelText
@@ -148,6 +141,7 @@ class _OriginJudge:
     recorded: Sequence[KernelLaunchRecord]
     evaluate: Evaluate
     size: int
+    alone: Block | None = None
 
     def judge(self) -> OriginReport | None:
         """Judge the kernels with different sizes of M, N and K if these can be given, else with square matrices.
@@ -187,12 +181,14 @@ class _OriginJudge:
         found, finders = self._run(sized)
         if found is None:
             return None
-        if not found.mistakes and sized.given is not None and sized.certain and len(finders) == 1:
+        sure = sized.given is not None and sized.certain and len(finders) == 1
+        if not found.mistakes and sure and self.alone is None:
             mistake = self._find_other_size(sized, next(iter(finders.values())), found.open)
             found = OriginReport((mistake,)) if mistake is not None else found
         mistakes = (replace(one, span=sized.restore_span(one.span)) for one in found.mistakes)
         open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
-        return OriginReport(tuple(mistakes), tuple(open_), found.proved)
+        stores = frozenset(map(sized.restore_span, found.stores))
+        return OriginReport(tuple(mistakes), tuple(open_), found.proved, stores)
 
     def _find_other_size(
         self, sized: SizedText, finders: Sequence[OriginFinder], open_: Sequence[OpenPoint]
@@ -221,13 +217,21 @@ class _OriginJudge:
         found, _ = self._run(sized)
         return found == OriginReport()
 
+    def list_alone(self) -> Iterator[Self]:
+        """Yield what judges one block each, the last one first."""
+        blocks = list_blocks(self.source.code.text, given.given if (given := self._give_sizes()) else None)
+        yield from (replace(self, alone=block) for block in sorted(blocks, reverse=True))
+
     def _run(self, sized: SizedText) -> tuple[OriginReport | None, Mapping[tuple[str, int], Sequence[OriginFinder]]]:
         """Return (the report of runs with given sizes, None if the kernels could not be run with them; the runs)."""
         maps = MapFinder(sized.source, sized.given.sizes if sized.given is not None else None)
         runner = BlockRunner(sized.source, self.macros, sized.recorded, sized.given, maps, self.size)
-        if not runner.run_blocks(list_blocks(sized.source.code.text, sized.given)):
+        blocks = list_blocks(sized.source.code.text, sized.given) if self.alone is None else [self.alone]
+        if not runner.run_blocks(blocks):
             return None, {}
-        finders = runner.run_later_blocks(runner.run_later_blocks(runner.replay_runs()))
+        finders = runner.replay_runs()
+        if self.alone is None:
+            finders = runner.run_later_blocks(runner.run_later_blocks(finders))
         evaluate = partial(_evaluate_host, finders)
         found = list(find_short_launches(sized.source.blank, sized.recorded, list_needed(finders), evaluate))
         reasons = dict(runner.lost)
@@ -238,7 +242,10 @@ class _OriginJudge:
                 reasons[key[0]] = reasons.get(key[0]) or reason
             found = list({(one.code, one.span): one for one in found}.values())
         proved = frozenset(name for name, _ in finders if not reasons.get(name) and not found)
-        return OriginReport(tuple(found), () if found else _open_kernels(sized.source, reasons), proved), finders
+        stores = frozenset(site for of_kernel in finders.values() for of in of_kernel for site in of.list_stores())
+        return OriginReport(
+            tuple(found), () if found else _open_kernels(sized.source, reasons), proved, stores
+        ), finders
 
 
 def proves_all(code: Evaluation | None, report: OriginReport) -> bool:
@@ -292,7 +299,7 @@ def _judge_kernel(
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, SumOrigin] = {}
     for finder in finders:
-        for array, tile in _list_tiles(finder):
+        for array, tile in list_tiles(finder):
             tiles.setdefault(array, []).append(tile)
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
     found = _list_mistakes(finders, tiles, list(sums.values()), given) if tiles else ()
@@ -329,70 +336,3 @@ def _list_mistakes(
         yield find_lost_element(finders, tiles)
         yield find_uncovered(sums, given, adds)
         yield find_stored_twice(drop_second_outputs(tiles))
-
-
-def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
-    """Yield (array, tile) of what a run stores."""
-    parts: dict[tuple[str, int, int], list[_Part]] = {}
-    for array, record, group, part in _list_parts(finder):
-        parts.setdefault((array, record, group), []).append(part)
-    for (array, record, group), of_tile in parts.items():
-        total = finder.find_sum(-record - 1, WARPGROUP * group)
-        if total is None:
-            continue
-        made, put, inside = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1, 2))
-        size = total.get_size(0) or finder.run.size, total.get_size(1) or finder.run.size
-        if (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
-            stores = tuple(dict.fromkeys(part[3] for part in of_tile))
-            staged = finder.trace.staged.sites.get(record)
-            places = inside[:, 0] * (inside[:, 1].max() + 1) + inside[:, 1]
-            left = total.elements - len(np.unique(places))
-            by = [
-                np.stack(np.broadcast_arrays(stores.index(p[3]), p[4] // (WARP * WARPGROUP)), axis=1) for p in of_tile
-            ]
-            yield array, StoredTile(made, put, size, total, stores, staged, left, np.concatenate(by))
-
-
-def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
-    """Yield (array, record, warpgroup, part) of the elements that each warp stores at once."""
-    places = TilePlaces(finder.run)
-    for array, one, put in chain(list_placed(finder.run), _list_boxed(finder)):
-        for warp, row, column, at in places.split_warps(one, put):
-            total = finder.find_sum(-one.record - 1, warp)
-            if total is not None and all(last.in_memory or last.mask[one.lanes].all() for last in total.products[-1:]):
-                made = np.stack([total.rows[row], total.columns[column]], axis=1)
-                lanes = np.broadcast_to(one.lanes, one.thread.shape)[one.thread // WARP == warp]
-                yield (
-                    array,
-                    one.record,
-                    warp // WARPGROUP,
-                    (made, at, np.stack([row, column], axis=1), one.store, lanes),
-                )
-
-
-def _list_boxed(finder: OriginFinder) -> Iterator[Placed]:
-    """Yield the elements that TMA copies store."""
-    for move in finder.trace.stores:
-        tensor_map = finder.find_map(move.maps, len(move.at))
-        if tensor_map is not None:
-            for lane, data in move.data.items():
-                yield from _list_box(move, lane, data, tensor_map)
-
-
-def _list_box(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) -> Iterator[Placed]:
-    inside = np.indices([size or 1 for size in reversed(tensor_map.box)]).reshape(len(tensor_map.box), -1)[::-1].T
-    if not len(move.at) == len(tensor_map.box) == len(tensor_map.dims):
-        return
-    first = np.array([int(at[lane]) for at in move.at], np.int64)
-    at = first + inside
-    bounds = [DEEP * DEEP if size is None else size for size in tensor_map.dims]
-    within = (at < bounds).all(axis=1)
-    put = flatten_coordinates(tensor_map, at)
-    array = f"the tensor of {min(move.maps, default='')}"
-    if put.shape[1] > 2 and set(tensor_map.box[2:]) == {1}:  # a matrix of a batch
-        put, array = put[:, :2], f"{array} {tuple(map(int, first[2:])) if first[2:].any() else ''}".strip()
-    records = data.record[0]
-    for record in np.unique(records[(records < 0) & within]) if put.shape[1] == 2 else ():
-        mine = (records == record) & within
-        of_sum = StoredElements(move, int(record), np.array([lane]), data.thread[0, mine], data.byte[0, mine])
-        yield array, of_sum, put[mine][:, ::-1]

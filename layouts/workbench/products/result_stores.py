@@ -207,7 +207,7 @@ def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Sp
         f"Elements of D are stored {named} of {array}: the addresses do not follow the rows and columns that the lanes"
         " and registers of the instruction hold."
     )
-    return CheckFinding("result_misplaced", message, place)
+    return CheckFinding("result_misplaced", message, place, of_result=True)
 
 
 def _number_groups(*keys: NDArray[np.generic]) -> Ints:

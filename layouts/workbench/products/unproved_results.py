@@ -32,6 +32,7 @@ from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
 UNORDERED = "its elements are not stored as the rows and columns of one matrix of its size"
+UNSHOWN = "the blocks that were run do not show that all of its tiles are computed, each once"
 PRODUCT = "D", "A·B"
 AGAIN, AMONG = "again", "among"  # how blocks along z overlap others
 _DIMS, _STRIDES = 4, 5  # which arguments of cuTensorMapEncodeTiled globalDim and globalStrides are
@@ -71,7 +72,7 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
     if any(finder.trace.sums.scaled for finder in finders):
         yield "the scale factors that tcgen05.cp copies are not followed"
     if not _covers_matrix(sums, grid):
-        yield "the blocks that were run do not show that all of its tiles are computed, each once"
+        yield UNSHOWN
 
 
 def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles) -> Iterator[str]:

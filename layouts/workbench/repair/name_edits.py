@@ -10,15 +10,17 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 from lanescope.workbench.repair.usual_edits import find_head_end
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.text.dependent_names import WORD, list_assignments
-from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords
 
+_WARP = 32  # lanes
+_LANE = re.compile(r"(?i)lane|tid|thread|\b[xt]\b")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PITCH = re.compile(r"[A-Z]|(?i:\w*(?:ld|stride|pitch|size|dim|width|rows|col))")
 _SPLIT = re.compile(r"[\s(]*([A-Za-z_][\w.]*)\s*(?:[/%&]|>>)")
@@ -39,19 +41,20 @@ _FACTORS = ("2", "8")  # columns of a register pair, rows of a core matrix
 
 
 def list_name_edits(
-    blank: str, one: StatementWords, is_size: Callable[[str], bool] = lambda _: False
+    text: str, one: StatementWords, is_size: Callable[[str], bool] = lambda _: False
 ) -> Iterator[tuple[int, TextEdit]]:
     """Yield (rank, edit) for the usual other words of a statement: rank 0 is the most likely. is_size: whether a name
     is one of M, N and K, which may be meant by any factor.
 
     >>> from lanescope.workbench.text.statement_words import list_statements
-    >>> blank = "__global__ void f(int M, int N) { int row = lane / 4, col = lane % 4; p = q + row * N + M; }"
-    >>> one = list_statements(blank)[-1]
-    >>> [(blank[slice(*edit.span)], edit.text) for rank, edit in list_name_edits(blank, one) if not rank]
+    >>> text = "__global__ void f(int M, int N) { int row = lane / 4, col = lane % 4; p = q + row * N + M; }"
+    >>> one = list_statements(text)[-1]
+    >>> [(text[slice(*edit.span)], edit.text) for rank, edit in list_name_edits(text, one) if not rank]
     [('row', 'col'), ('N', 'M'), ('M', 'N')]
     """
     if one.words[:2] == ("if", "constexpr"):
         return
+    blank = blank_text(text)
     function = find_enclosing_function(blank, one.span[0])
     given = (*function.parameters, *function.templates) if function is not None else ()
     names = _find_names(blank[slice(*function.body)], given) if function is not None else ()
@@ -63,7 +66,8 @@ def list_name_edits(
             others = {name: _rank_size(name, one.words[n]) for name in sizes if name not in (one.words[n], *ranks)}
             ranks = {**ranks, **others}
         yield from ((rank, TextEdit(one.spans[n], word)) for word, rank in ranks.items())
-    yield from _list_pair_edits(blank, one, names)
+    yield from _list_pair_edits(text, one, names)
+    yield from ((0, edit) for edit in _list_argument_edits(text, one))
     yield from ((_RANK_OF_INDEX, edit) for edit in _list_index_edits(blank, one))
     yield from ((_RANK_OF_FACTOR, edit) for edit in _list_factor_edits(one, parts))
 
@@ -73,14 +77,14 @@ def _rank_size(size: str, word: str) -> int:
     return 2 if word.isupper() and size.upper() not in word else 1
 
 
-def _list_pair_edits(blank: str, one: StatementWords, names: Sequence[str]) -> Iterator[tuple[int, TextEdit]]:
+def _list_pair_edits(text: str, one: StatementWords, names: Sequence[str]) -> Iterator[tuple[int, TextEdit]]:
     """Yield (rank, edit) that exchange two names of a statement, or a quotient and a remainder, each by its own number.
 
     >>> from lanescope.workbench.text.statement_words import list_statements
-    >>> blank = "int x = warp % WARPS_M; p = c + (y + i * 16) * N + j * 8;"
+    >>> text = "int x = warp % WARPS_M; p = c + (y + i * 16) * N + j * 8; int g = lane % 8; int t = lane & 3;"
     >>> names = ["WARPS_M", "WARPS_N"]
-    >>> [edit.text for one in list_statements(blank) for _, edit in _list_pair_edits(blank, one, names)]
-    ['/ WARPS_N', 'j * 16) * N + i']
+    >>> [edit.text for one in list_statements(text) for _, edit in _list_pair_edits(text, one, names)]
+    ['/ WARPS_N', 'j * 16) * N + i', '/ 4', '>> 3']
     """
     first = find_head_end(one.words)
     for n in range(first + 1, len(one.words) - 1):
@@ -89,12 +93,50 @@ def _list_pair_edits(blank: str, one: StatementWords, names: Sequence[str]) -> I
             ranks = ((name, _rank_name(word, name)) for name in names)
             operator = "%" if one.words[n] == "/" else "/"
             yield from ((rank, TextEdit(at, f"{operator} {name}")) for name, rank in ranks if rank is not None)
+        if _LANE.search(one.words[n - 1]) and one.words[n + 1].isdecimal():
+            other = _split_otherwise(one.words[n], int(one.words[n + 1]))
+            yield from [(0, TextEdit(one.find_span(n, n + 2), other))] if other else ()
     words = [word if word.isidentifier() and one.words.count(word) == 1 else "" for word in one.words]
     for n, m in combinations((n for n, word in enumerate(words) if word and n >= first), 2):
         rank = _rank_name(words[n], words[m])
         if rank is not None:
-            between = blank[one.spans[n][1] : one.spans[m][0]]
-            yield rank + 1, TextEdit(one.find_span(n, m + 1), one.words[m] + between + one.words[n])
+            yield rank + 1, _exchange(text, one, range(n, n + 1), range(m, m + 1))
+
+
+def _list_argument_edits(text: str, one: StatementWords) -> Iterator[TextEdit]:
+    """Yield edits that exchange two arguments in sequence that are of the two dimensions of a matrix.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> text = "store(&map, smem, row + warp * 16, col)"
+    >>> [edit.text for edit in _list_argument_edits(text, list_statements(text)[0])]
+    ['col, row + warp * 16']
+    """
+    ends = [n for n, word in enumerate(one.words) if word in ("(", ",", ")")]
+    for before, between, after in zip(ends, ends[1:], ends[2:], strict=False):
+        if one.words[between] == ",":
+            sides = range(before + 1, between), range(between + 1, after)
+            pairs = product(*([one.words[n] for n in side if one.words[n].isidentifier()] for side in sides))
+            if len(sides[0]) + len(sides[1]) > 2 and any(_rank_name(word, other) == 0 for word, other in pairs):
+                yield _exchange(text, one, *sides)
+
+
+def _exchange(text: str, one: StatementWords, first: range, second: range) -> TextEdit:
+    """Return the edit that exchanges two sequences of words of a statement."""
+    at, other = (one.find_span(words.start, words.stop) for words in (first, second))
+    return TextEdit((at[0], other[1]), text[slice(*other)] + text[at[1] : other[0]] + text[slice(*at)])
+
+
+def _split_otherwise(operator: str, number: int) -> str:
+    """Return the quotient of a lane that has as many values as a remainder, or the reverse; "" for other operations.
+
+    >>> [_split_otherwise(*split) for split in (("%", 8), ("/", 4), ("&", 7), (">>", 2), ("&", 5), ("%", 32))]
+    ['/ 4', '% 8', '>> 2', '& 7', '', '']
+    """
+    if operator in ("/", "%") and number in (2, 4, 8, 16):
+        return f"{'%' if operator == '/' else '/'} {_WARP // number}"
+    if operator == "&" and number in (1, 3, 7, 15):
+        return f">> {(_WARP // (number + 1)).bit_length() - 1}"
+    return f"& {(_WARP >> number) - 1}" if operator == ">>" and 0 < number < 5 else ""
 
 
 def _list_index_edits(blank: str, one: StatementWords) -> Iterator[TextEdit]:

@@ -44,6 +44,8 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
                 value * needed // present for present, needed in scaled if present and not value * needed % present
             ]
             others += _list_values(value, digits)
+        if one.words[n - 1 : n] == ("[",) and one.words[n + 1 : n + 2] == ("]",):  # of a register, mostly
+            others = [value + 1, value - 1, *others]
         meant = [other for other in dict.fromkeys(others) if other != value and other >= 0]
         yield from ((rank, _write(one, n, other)) for rank, other in enumerate(meant))
 

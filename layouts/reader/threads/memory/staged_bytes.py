@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +22,8 @@ class StagedBytes:
     """
 
     def __init__(self) -> None:
-        self.sites: dict[int, Span] = {}  # the first store of elements of each record of D
+        # the stores of elements of each record of D, with the bytes of its registers that each stores
+        self.sites: dict[int, dict[Span, set[int]]] = defaultdict(dict)
         self.step = 0
         self.latest: Ints | None = None
         self.own: dict[int, tuple[Ints, Ints, Ints, Ints]] = {}
@@ -29,7 +31,8 @@ class StagedBytes:
     def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
         """Note a store of the running threads."""
         for record in set(data.record[mask, 0].tolist()):
-            self.sites.setdefault(int(record), site)
+            of_record = data.byte[mask][data.record[mask] == record]
+            self.sites[int(record)].setdefault(site, set()).update(np.unique(of_record).tolist())
         groups = np.flatnonzero(mask) // WARPGROUP
         every = places[mask][:, None] + np.arange(data.size)
         if every.size and (every.min() < 0 or every.max() >= SHARED_BYTES):
