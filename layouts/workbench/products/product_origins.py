@@ -242,7 +242,8 @@ class OriginFinder:
     def list_stores(self) -> Iterator[Span]:
         """Yield where elements of D are stored, also to shared memory."""
         yield from (site for of_record in self.trace.staged.sites.values() for site in of_record)
-        yield from (store.site for store in (*self.run.outputs, *self.trace.stores))
+        yield from (store.site for store in self.run.outputs)
+        yield from (move.site for move in self.trace.stores)
 
     def count_dynamic_bytes(self) -> int:
         """Return how many bytes of dynamic shared memory the loaded boxes reach; 0 for a kernel without it."""
