@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope.workbench import check
 from lanescope.workbench.source.gaps import find_multiplier
 from tests.cases import for_each
 from tests.checked import check_text
@@ -93,3 +94,19 @@ def test_a_helper_that_only_names_layouts_is_not_code_that_multiplies() -> None:
     helper = "using namespace cute;\nauto layout() { return GMMA::Layout_K_SW128_Atom<half_t>{}; }\n"
     assert find_multiplier(helper) == ""
     assert find_multiplier(helper + "auto mma = GMMA::ss_op_selector<half_t, half_t, float, Tile>();\n") == "wgmma"
+
+
+def test_functions_of_a_header_that_only_strings_name_are_not_the_files() -> None:
+    """The mnemonic of an instruction names no function; a string that is a name may launch a kernel."""
+    header = """template <int LBO> __device__ void multiply(float* d, uint64_t a) {
+  uint64_t desc = a >> 4 | (uint64_t)(LBO >> 4) << 16 | 64ull << 32 | 1ull << 62;
+  asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0}, %1, %1, 1, 1, 1, 0, 0;" : "+f"(d[0]) : "l"(desc));
+}
+"""
+    for code, multiplier, descriptors in (
+        ('void print() { puts("multiply.async"); }', "", 0),
+        ('void find(CUfunction* f, CUmodule m) { cuModuleGetFunction(f, m, "multiply"); }', "wgmma", 1),
+        ("__global__ void f(float* d, uint64_t a) { multiply<16>(d, a); }", "wgmma", 1),
+    ):
+        made = check.check_text(header + code, headers=[(0, len(header))])
+        assert (made.multiplier, made.descriptors) == (multiplier, descriptors), code

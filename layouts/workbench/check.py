@@ -64,7 +64,7 @@ from lanescope.workbench.results import DOUBTS, STRIDE_DOUBTS, CheckFinding, Tex
 from lanescope.workbench.source import refused_code
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
-from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
+from lanescope.workbench.source.gaps import CheckedDescriptor, list_checked_descriptors, name_multiplier
 from lanescope.workbench.source.guesses import PATIENCE, Guesses, evaluate_file
 from lanescope.workbench.source.tally import count_verified, drop_proved, settle_reads
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
@@ -192,7 +192,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
         steps=steps + fragments.verified + sum(fragment.reads for fragment in cute),
         unverified=drop_proved(unverified, bench, fragments.proved),
         checked=descriptors,
-        multiplier=find_multiplier(text) or find_library(text),
+        multiplier=name_multiplier(text, code.unused if code else ()),
         kernels=tuple(fragments.kernels),
         placed=assumed_start_reads + sum(fragment.reads for fragment in cute if fragment.swizzled),
         slices=bench.slices,

@@ -60,6 +60,7 @@ class Evaluation:
     assumed_unions: tuple[
         tuple[str, str], ...
     ] = ()  # (undefined type or object, the union whose members it is assumed to have)
+    unused: tuple[Span, ...] = ()  # functions of headers that the text does not use, sorted
 
     @property
     def complete(self) -> bool:
@@ -237,6 +238,7 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
         widened_names=a.widened_names | b.widened_names,
         unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
         assumed_unions=tuple(dict.fromkeys((*a.assumed_unions, *b.assumed_unions))),
+        unused=tuple(span for span in a.unused if span in set(b.unused)),
     )
     return _VariantEvaluation(evaluation, yes.parsed or no.parsed, both.holds, both.loses)
 
@@ -269,4 +271,5 @@ def _evaluate_statements(
         encode_functions=tuple(ev.encode_functions),
         widened_names=frozenset(ev.widened_names),
         assumed_unions=tuple(ev.assumed_unions.items()),
+        unused=ev.unused_spans,
     )

@@ -84,6 +84,7 @@ class Evaluator:
         self.idle_kernels: frozenset[int] = frozenset()  # kernels with nothing to check, which a launch skips
         self.working_names: frozenset[str] | None = None  # names that lead to something checked; None: any may
         self.host_spans: tuple[Span, ...] = ()  # functions that run on the host
+        self.unused_spans: tuple[Span, ...] = ()  # functions of headers that the text does not use, sorted
         self.checked_loops: dict[int, Any] = {}  # loops that may have something to check, by id
         self.asks_every_instruction = False  # whether every instruction is recorded, not only checked ones
         self.static_variables: dict[Any, Any] = {}  # static variables of functions

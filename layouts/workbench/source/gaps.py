@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanescope.cxx.source_text import INCLUDE, strip_comments
+from lanescope.reader.code.preprocessing.used_functions import remove_spans
 from lanescope.workbench.results import Assumption, OperandStep, Span, TextPiece, VerifiedOperand, Workbench
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.open_kernels import find_open_parameters
@@ -108,6 +109,12 @@ def find_library(text: str) -> str:
         return ""
     code = INCLUDE.sub(" ", strip_comments(text))
     return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")
+
+
+def name_multiplier(text: str, unused: Sequence[Span]) -> str:
+    """Return what a text multiplies with, "" for nothing. unused: header functions that it does not use, sorted."""
+    used = remove_spans(text, unused)
+    return find_multiplier(used) or find_library(used)
 
 
 def _find_operand_gap(bench: Workbench, operand: VerifiedOperand, guesses: Guesses) -> str:

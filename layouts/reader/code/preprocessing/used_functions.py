@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lanescope.cxx.source_text import strip_comments
+from lanescope.cxx.source_text import blank_comments, blank_matches
 from lanescope.reader.code.naming.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
@@ -16,6 +16,7 @@ from lanescope.reader.code.syntax import tree
 # a function, its class, the scope of its namespace
 Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PHRASE = re.compile(r'"(?![A-Za-z_]\w*")(?:[^"\\\n]|\\.)*"')  # a string that is not a name, as a launch may have
 
 
 def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) -> list[Entry]:
@@ -26,6 +27,7 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
     """
     if not headers:
         return list(functions)
+    code = blank_matches(_PHRASE, blank_comments(text))
     names, spans = {}, {}
     for entry in functions:
         function, owner, _ = entry
@@ -36,8 +38,8 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
                 spans[owner.span] = owner.name
     uses: dict[str, set[str]] = {}
     for (first, past), name in spans.items():
-        uses.setdefault(name, set()).update(_WORD.findall(text, first, past))
-    used = set(_WORD.findall(strip_comments(_remove_spans(text, sorted(spans)))))
+        uses.setdefault(name, set()).update(_WORD.findall(code, first, past))
+    used = set(_WORD.findall(remove_spans(code, sorted(spans))))
     pending = used & uses.keys()
     while pending:
         added = set().union(*(uses[name] for name in pending)) - used
@@ -46,8 +48,8 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
     return [entry for entry in functions if id(entry[0]) not in names or names[id(entry[0])] in used]
 
 
-def _remove_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return a text without some spans, which may be nested."""
+def remove_spans(text: str, spans: Sequence[Span]) -> str:
+    """Return a text without some sorted spans, which may be nested."""
     parts, end = [], 0
     for first, past in spans:
         parts.append(text[end:first])
