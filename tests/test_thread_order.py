@@ -184,6 +184,36 @@ def test_the_last_turn_of_a_loop_may_read_ahead_for_nothing(ahead: str, found: l
     assert list_found(PADDED.replace("    __syncthreads();\n  }\n}", end)) == found
 
 
+# each warp has tiles of its own in two stages, so that one barrier a turn is enough
+PACKED = r"""
+using namespace nvcuda;
+__global__ void __launch_bounds__(64) gemm(const int* A, const int* B, int* C, int N, int K) {
+  __shared__ __align__(16) int8_t As[2][2][8][16], Bs[2][2][8][16];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  wmma::fragment<wmma::accumulator, 8, 8, 32, int> c;
+  wmma::fill_fragment(c, 0);
+  int stage = 0;
+  for (int k = 0; k < K; k += 32, stage ^= 1) {
+    const int at = k / 8 + lane % 4;
+    *(int*)&As[stage][warp][lane / 4][lane % 4 * 4] = A[((blockIdx.y * 2 + warp) * 8 + lane / 4) * (K / 8) + at];
+    *(int*)&Bs[stage][warp][lane / 4][lane % 4 * 4] = B[(blockIdx.x * 8 + lane / 4) * (K / 8) + at];
+    __syncthreads();
+    wmma::fragment<wmma::matrix_a, 8, 8, 32, wmma::experimental::precision::s4, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 8, 8, 32, wmma::experimental::precision::s4, wmma::col_major> b;
+    wmma::load_matrix_sync(a, &As[stage][warp][0][0], 32);
+    wmma::load_matrix_sync(b, &Bs[stage][warp][0][0], 32);
+    wmma::mma_sync(c, a, b, c);
+  }
+  wmma::store_matrix_sync(C + (blockIdx.y * 2 + warp) * 8 * N + blockIdx.x * 8, c, N, wmma::mem_row_major);
+}
+"""
+
+
+def test_the_pitch_of_packed_elements_is_not_in_bytes() -> None:
+    """Rows of 32 elements of 4 bits are 16 bytes apart: no warp reads the tile of another."""
+    assert list_found(PACKED) == []
+
+
 # a block of one warp, which needs no __syncthreads(), by wmma: a fragment may have more than the rows that are followed
 ONE_WARP = r"""
 using namespace nvcuda;

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code.running.work_words import COMPUTING
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_calls import SYNC, follow_barrier_call
+from lanescope.reader.threads.instructions.fragment_types import FragmentShape
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ _PIPELINE = re.compile(r"producer_\w+|consumer_release|pipeline_consumer_\w+|mak
 _SHARED_PIPELINE = re.compile(  # its waits are barriers, too
     r"\bpipeline_shared_state\b|\bthread_scope_(?!thread\b)|\bcuda::barrier\b"
 )
+_DOUBLE_BYTES = 8
 _EXCHANGE = re.compile(r"__(?:shfl|reduce|match|ballot|any|all)\w*_sync")  # between the threads of a warp alone
 _NO_ORDER = re.compile(  # functions without an effect on the order
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
@@ -106,8 +110,16 @@ def _read_fragment(run: KernelRunner, node: tree.Call, scope: Scope) -> None:
     rows = pitch.known if isinstance(pitch, ThreadNumber) else None
     if not isinstance(pointer, Pointer) or pointer.space != "shared" or pointer.offset is None or rows is None:
         return
-    if pointer.offset.const is None or not pointer.type.size:
+    if pointer.offset.const is None or not pointer.type.size or _is_packed(run, node.arguments[0], pointer, scope):
         return
     first = spread_coefficient(pointer.offset.const, run.threads)
     for row in range(8):
         run.load_shared(first + row * rows * pointer.type.size, 8 * pointer.type.size, run.mask, node.span)
+
+
+def _is_packed(run: KernelRunner, node: tree.Expression, pointer: Pointer, scope: Scope) -> bool:
+    """Return whether a fragment has elements of 4 bits or 1, which its pitch counts and its pointer does not."""
+    place = find_place(run, node, scope)
+    shape = place.type.target if isinstance(place, Pointer) and isinstance(place.type, SizedType) else None
+    sizes = (shape.rows, shape.columns) if isinstance(shape, FragmentShape) else ()
+    return sizes == (8, 8) and pointer.type.size != _DOUBLE_BYTES
