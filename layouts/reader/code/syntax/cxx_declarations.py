@@ -257,8 +257,10 @@ class DeclarationLowering(FunctionLowering):
 
     def _lower_width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
         """Lower the width of a bit field; None if no node is one."""
-        clause = next((c for c in children if c.type == "bitfield_clause"), None)
-        return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
+        width = next(filter(None, map(_find_width, children)), None)
+        if width is not None and width.type == "assignment_expression":  # unsigned phases : STAGES = 0
+            width = width.child_by_field_name("left")
+        return self.lower_expression(width) if width is not None else None
 
     def _list_ambiguous_arguments(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
         """Return the arguments of `T x(a, b)`, which parses as a function declaration, if a and b can be values."""
@@ -307,7 +309,19 @@ def _split_declarator(
     child = children[at]
     if child.type == "init_declarator":
         return child.child_by_field_name("declarator"), child.child_by_field_name("value")
-    follow = [c for c in children[at + 1 : at + 4] if c.type != "comment"]
+    width = _find_width(children[at + 1]) if at + 1 < len(children) else None
+    if width is not None and width.type == "assignment_expression":
+        return child, width.child_by_field_name("right")
+    first = at + 1 if width is None else at + 2
+    follow = [c for c in children[first : first + 3] if c.type != "comment"]
     if len(follow) > 1 and follow[0].type == "=":
         return child, follow[1]
     return child, follow[0] if follow and follow[0].type == "initializer_list" else None
+
+
+def _find_width(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the width of a bit field; None if a node is not its clause. The grammar takes one with an initializer for
+    an error, or for an assignment to the width.
+    """
+    clause = node.children[0] if node.type == "ERROR" and node.child_count == 1 else node
+    return next(iter(clause.named_children), None) if clause.type == "bitfield_clause" else None
