@@ -83,6 +83,31 @@ def test_a_start_that_the_text_does_not_promise_is_said(declared: str, placed: i
     assert ("4 if the tiles start at multiples" in totals[0]) == bool(placed)
 
 
+@for_each(
+    ("rounded", "placed"),
+    [
+        ("auto p = raw; if ((uintptr_t)p % 1024) p += 1024 - (uintptr_t)p % 1024;", 0),
+        ("auto p = (uint64_t)raw; if (p % 1024 != 0) { p += 1024 - (p % 1024); }", 0),
+        ("auto p = raw; size_t rest = (uint64_t)p & 1023; p = rest == 0 ? p : p + (1024 - rest);", 0),
+        ("uintptr_t n = (uintptr_t)raw; auto p = raw + (n % 1024 ? 1024 - n % 1024 : 0);", 0),
+        ("uintptr_t n = (uintptr_t)raw; auto p = raw + (1024 - n % 1024) % 1024;", 0),
+        ("auto p = raw; if (out[0] > 1) p += 1024 - (uintptr_t)p % 1024;", 4),
+        ("auto p = raw; if ((uintptr_t)p % 1024) p += 512 - (uintptr_t)p % 512;", 4),
+        ("auto p = raw; if ((uintptr_t)p % 1024 == 0) p += 1024 - (uintptr_t)p % 1024;", 4),
+        ("uintptr_t n = (uintptr_t)raw; auto p = raw + (512 - n % 512) % 1024;", 4),
+    ],
+    sample=3,
+)
+def test_a_start_may_be_rounded_up_without_a_mask(rounded: str, placed: int) -> None:
+    """By the remainder, if there is one; another condition or another step does not make it a multiple of 1024."""
+    own = RIGHT[RIGHT.index("  extern __shared__") : RIGHT.index("  float acc")]
+    moved = own.replace(
+        f"{ALIGNED}__nv_bfloat16 smem", f"char raw[];\n  {rounded}\n  auto smem = (__nv_bfloat16*)p; //"
+    )
+    report = check_text(RIGHT.replace(own, moved))
+    assert (report.findings, report.steps, report.placed, report.doubts) == ((), 4, placed, ())
+
+
 def test_a_tile_without_a_swizzle_may_start_anywhere() -> None:
     text = RIGHT.replace(ALIGNED, "").replace("SWIZZLE_128B", "SWIZZLE_NONE").replace("d |= 1llu << 62;", "")
     assert check_text(text).placed == 0

@@ -35,7 +35,7 @@ def describe_assumed_start(operand: VerifiedOperand, start: Assumption) -> str:
     """Describe the alignment that a verified operand depends on."""
     pattern = _get_pattern(operand)
     label = _VERSION.sub("", start.label)  # of a value that an iteration or a function has changed
-    label = "the start of its tile" if _UNREADABLE.search(label) or len(label) > _MOST_LABEL else label
+    label = "the start of its tile" if not label or _UNREADABLE.search(label) or len(label) > _MOST_LABEL else label
     return (
         f"{operand.name.upper()} of {operand.instruction} is right if {label} is a multiple of {pattern} bytes, which"
         " the text does not say: its alignment is not declared, or is declared smaller."

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from lanescope.workbench.text.known_values import find_common_value
 
-CUT = re.compile(r"…[0-9a-f]{8}")  # abbreviates the rest of a long name
+CUT = re.compile(r"…[0-9a-f]{3}(?:[0-9a-f]{5})?")  # abbreviates the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OBJECT = re.compile(r"\b\w+\s*(?:\.|->)(?=\s*\w+\s*\()")
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
@@ -42,7 +42,7 @@ def find_operand_letter(*names: str) -> str | None:
     >>> (find_operand_letter("tma_map_A"), find_operand_letter("smem_b"), find_operand_letter("sA", "sB"),
     ... find_operand_letter("barrier"))
     ('a', 'b', None, None)
-    >>> find_operand_letter("(shared + 4096·lane…82b855a1)") is None
+    >>> find_operand_letter("(shared + 4096·lane…82b855a1)", "(smem & 0x3ff ? …a3d : smem >> 16)") is None
     True
     """
     words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))

@@ -24,6 +24,7 @@ from lanescope.reader.code.symbolic_integers.integer import (
     mask_pieces,
 )
 from lanescope.reader.code.symbolic_integers.linear import make_symbol
+from lanescope.reader.code.symbolic_integers.rounding import round_up
 
 MOST_SIDE = 32  # characters of an arm in the name of a choice
 _NAMELESS = make_symbol("")
@@ -81,6 +82,9 @@ def merge_ints(condition: str, yes: SymbolicInt, no: SymbolicInt) -> SymbolicInt
     rests = join_assumptions(a, b)
     if (a.const, a.pieces) == (b.const, b.pieces):
         return SymbolicInt(a.const, a.type, a.pieces, a.low, join_marks(a, b), join_origins(a, b), rests)
+    rounded = round_up(condition, a, b)
+    if rounded is not None:
+        return rounded
     if a.plain is not None and b.plain is not None and (a.width <= 32 or b.width <= 32) and not (a.marks or b.marks):
         merged = _choose_number(condition, a, b, kind)
     else:

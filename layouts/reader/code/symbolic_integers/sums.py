@@ -31,6 +31,7 @@ from lanescope.reader.code.symbolic_integers.integer import (
     make_reduced,
 )
 from lanescope.reader.code.symbolic_integers.linear import LinearExpression
+from lanescope.reader.code.symbolic_integers.rounding import pad_up
 
 FIELD_LOWS = (0, 16, 32)  # first bits of start, LBO and SBO
 
@@ -272,6 +273,9 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     rest = _get_constant_remainder(line, by)
     if rest is not None and (rest == 0 or not kind.bits or counts):
         return division.carry(SymbolicInt(rest, kind))
+    padding = pad_up(value, by)
+    if padding is not None:
+        return padding
     if _is_power_of_two(by):
         mask = SymbolicInt(by - 1, kind, origin=right.origin)
         if small or not kind.bits:
