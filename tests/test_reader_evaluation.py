@@ -49,6 +49,13 @@ CPP = (  # at file scope, in the function, what is 4096
     ("struct S { unsigned w : 3 = 1, v : 16 = 4096; };", "S s{};", "s.v"),
     ("struct S { unsigned w : 3 {1}; unsigned v : 8 + 8 {4096}; };", "S s{};", "s.v"),
     ("template <int N> struct S { unsigned w : N = 1; unsigned v : N = 4096; };", "S<16> s{};", "s.v"),
+    (  # arguments in which the grammar reads comparisons
+        "template <class...> struct L {}; template <int N> struct Int {}; struct K {};\n"
+        "template <class A, class B, class C, class... D> int g() { return 4096; }\n"
+        "int f(int x, L<int> y) { return x; }",
+        "",
+        "f(g<int, int, float, L<Int<1>, Int<2>, Int<3>>, K, K>(), L<int>{})",
+    ),
     ("struct S { int v; S(int x) : v(x) {} };", "S s(4096);", "s.v"),
     ("struct S { static constexpr int v = 4096; };", "", "S::v"),
     ("template <int N> struct S { static constexpr int v = N * 1024; };", "", "S<4>::v"),

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import top_declarations, tree
+from lanescope.reader.code.syntax.cxx_arguments import make_range
 from lanescope.reader.code.syntax.cxx_parsing import load_cuda_language, parse_bounded
 from lanescope.reader.code.syntax.cxx_statements import CxxLowering
 from lanescope.reader.code.syntax.source import ParsedSource, make_plain_source
 
 if TYPE_CHECKING:
-    import tree_sitter
+    pass
 
 PART = 4000  # characters of declarations parsed together, if the text as a whole is too much work
 MOST_FAILED = 32  # parts that may be too much work
@@ -53,7 +54,7 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
     lowering = CxxLowering(source)
     failed = 0
     for part in top_declarations.group_declarations(source.text, PART):
-        ranges = [_make_range(*span) for span in part.list_spans()]
+        ranges = [make_range(*span) for span in part.list_spans()]
         root = parse_bounded(load_cuda_language(), source, ranges) if failed < MOST_FAILED else None
         if root is None:
             failed += 1
@@ -61,9 +62,3 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
         else:
             parts += lowering.lower_statements(root)
     return tuple(parts), tuple(unread)
-
-
-def _make_range(start: int, end: int) -> tree_sitter.Range:
-    import tree_sitter
-
-    return tree_sitter.Range((0, start), (0, end), start, end)

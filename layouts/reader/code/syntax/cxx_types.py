@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax.cxx_arguments import parse_arguments
 from lanescope.reader.code.syntax.nodes import NodeReader
 from lanescope.reader.code.syntax.source import ParsedSource
 
@@ -185,7 +186,10 @@ class TypeLowering(NodeReader):
         return tree.Parameter(name, kind, value, False, node.type.startswith("variadic"), span=self.get_span(node))
 
     def _lower_arguments(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
-        return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
+        children = [c for c in (node.named_children if node else ()) if c.type != "comment"]
+        if node is not None and node.type == "argument_list" and any(c.has_error for c in children):
+            children = parse_arguments(self.source, node) or children
+        return tuple(map(self.lower_expression, children))
 
     def find_misread_call(self, node: tree_sitter.Node) -> tree.Call | None:
         """Return the call that the grammar reads as the type of a function: size<0>(tile) as a template argument.
