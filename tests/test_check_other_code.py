@@ -110,3 +110,16 @@ def test_functions_of_a_header_that_only_strings_name_are_not_the_files() -> Non
     ):
         made = check.check_text(header + code, headers=[(0, len(header))])
         assert (made.multiplier, made.descriptors) == (multiplier, descriptors), code
+
+
+def test_an_instruction_of_an_unused_header_function_is_not_a_kernels() -> None:
+    """Store::copy() is called, and the copy() of another class is not: its ldmatrix is none of the kernel."""
+    header = """struct Load { static __device__ void copy(uint32_t& x, uint32_t p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(x) : "r"(p)); } };
+struct Store { static __device__ void copy(uint32_t& x, uint32_t p) {
+  asm volatile("st.shared.b32 [%1], %0;" :: "r"(x), "r"(p)); } };
+"""
+    kernel = "__global__ void f(uint32_t x, uint32_t p) { Store::copy(x, p); }\nvoid g() { f<<<1, 32>>>(0, 0); }\n"
+    for code, kernels in ((kernel, 0), (kernel.replace("Store", "Load"), 1)):
+        made = check.check_text(header + code, headers=[(0, len(header))])
+        assert len(made.kernels) == kernels, code

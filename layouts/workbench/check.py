@@ -18,6 +18,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.preprocessing.uncompiled import blank_uncompiled_code
+from lanescope.reader.code.preprocessing.used_functions import blank_spans
 from lanescope.reader.code.ptx.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench import Workbench
@@ -297,8 +298,9 @@ def _check_threads(
     source: _EvaluatedText, descriptors: Collection[CheckedDescriptor]
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Return (the fragments, if running the threads could decide more; findings; an open point if time ran out)."""
-    text, choices = source.text, source.choices
-    launches = source.code.launches if source.code is not None else ()
+    code, choices = source.code, source.choices
+    text = blank_spans(source.text, code.unused) if code is not None else source.text
+    launches = code.launches if code is not None else ()
     if not _needs_thread_run(text, descriptors):
         stored = find_result_mistakes(text, list_given_values(choices), launches)
         return FragmentReport(), stored, []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanescope.cxx.source_text import INCLUDE, strip_comments
-from lanescope.reader.code.preprocessing.used_functions import remove_spans
+from lanescope.reader.code.preprocessing.used_functions import blank_spans
 from lanescope.workbench.results import Assumption, OperandStep, Span, TextPiece, VerifiedOperand, Workbench
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.open_kernels import find_open_parameters
@@ -113,7 +113,7 @@ def find_library(text: str) -> str:
 
 def name_multiplier(text: str, unused: Sequence[Span]) -> str:
     """Return what a text multiplies with, "" for nothing. unused: header functions that it does not use, sorted."""
-    used = remove_spans(text, unused)
+    used = blank_spans(text, unused)
     return find_multiplier(used) or find_library(used)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lanescope.cxx.source_text import blank_comments, blank_matches
+from lanescope.cxx.source_text import blank, blank_comments, blank_matches
 from lanescope.reader.code.naming.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
@@ -39,7 +39,7 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
     uses: dict[str, set[str]] = {}
     for (first, past), name in spans.items():
         uses.setdefault(name, set()).update(_WORD.findall(code, first, past))
-    used = set(_WORD.findall(remove_spans(code, sorted(spans))))
+    used = set(_WORD.findall(blank_spans(code, sorted(spans))))
     pending = used & uses.keys()
     while pending:
         added = set().union(*(uses[name] for name in pending)) - used
@@ -48,10 +48,10 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
     return [entry for entry in functions if id(entry[0]) not in names or names[id(entry[0])] in used]
 
 
-def remove_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return a text without some sorted spans, which may be nested."""
+def blank_spans(text: str, spans: Sequence[Span]) -> str:
+    """Return a text in which some sorted spans, which may be nested, are blanked."""
     parts, end = [], 0
     for first, past in spans:
-        parts.append(text[end:first])
+        parts += text[end:first], blank(text[max(first, end) : past])
         end = max(end, past)
-    return " ".join((*parts, text[end:]))
+    return "".join((*parts, text[end:]))

@@ -49,7 +49,9 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     given = list(_list_functions(ev, body, None, ev.globals))
     functions = drop_unused(given, text, ev.headers)
     used = set(map(id, functions))
-    ev.unused_spans = tuple(sorted(entry[0].span for entry in given if id(entry) not in used))
+    ev.unused_spans = tuple(
+        sorted(entry[0].span for entry in given if id(entry) not in used and not entry[0].name.startswith("operator"))
+    )
     fields, macros = set(_list_bit_field_structs(body, text)), _list_working_macros(text)
     unrestricted = ev.asks_every_instruction
     if not (ev.python or fields or has_work(functions, text, unrestricted)):
