@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from lanescope.reader.code.symbolic_integers import LinearExpression, make_symbol
+from lanescope.workbench.descriptors.slice_order import find_places
 from tests.cases import for_each
 from tests.checked import Checks, check_text, check_whole
 from tests.transfer_kernels import TMA, plant
@@ -164,3 +169,15 @@ def test_a_short_k_step_is_blamed_on_the_loop() -> None:
     (finding,) = check_text(text).findings
     assert (finding.code, text[slice(*finding.span)]) == ("other_slice", "kk += 8")
     assert "moves 16 bytes" in finding.message
+
+
+def test_turns_that_were_not_evaluated_leave_the_later_steps_in_place() -> None:
+    """As in a function that is too long: of the first tile only the first and the last turn, of the next three."""
+
+    def use(turn: int, tile: int) -> Any:
+        address = make_symbol("smem") + LinearExpression(16384 * tile + 32 * turn)
+        arguments = {"a": SimpleNamespace(address=address)}
+        return SimpleNamespace(loops=(("k", turn),), arguments=arguments, site=((0, 1),), again=False, computed=True)
+
+    uses = [use(*turn) for turn in ((0, 0), (3, 0), (0, 1), (1, 1), (2, 1))]
+    assert [place.k for place in find_places(uses, (), "")] == [0, 3, 0, 1, 2]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.descriptors import statements
@@ -58,6 +60,8 @@ class _Order:
         self.first: dict[object, SlicePlace] = {}  # of calls that are written one after the other
         self.seen: dict[tuple[int, str], list[tuple[Lines, SlicePlace]]] = {}
         self.steps: dict[tuple[object, ...], int] = {}  # turn of the loops along K → its K step
+        self.last: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # the last turn of a site
+        self.skips = _skips_turns(uses, roles)
 
     def place(self, use: DescriptorUse, addresses: Lines, run_of: object, at: int) -> SlicePlace:
         """Return the slice of the next use.
@@ -84,6 +88,7 @@ class _Order:
             if run_of is not None:
                 self.first[run_of] = placed
         self.steps[step] = placed.k
+        self.last[step[:-1]] = step
         before.append((addresses, placed))
         return placed
 
@@ -103,11 +108,44 @@ class _Order:
         if step in self.steps:
             return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
         if not before:
-            return 0, tiles.get("m", 0), tiles.get("n", 0)
+            return self._find_step(step), tiles.get("m", 0), tiles.get("n", 0)
         last, turn = before[-1][1], step[-1]
-        k, m, n = 1 + max(place.k for _, place in before), tiles.get("m", last.m), tiles.get("n", last.n)
+        k = self._find_step(step) or 1 + max(place.k for _, place in before)
+        m, n = tiles.get("m", last.m), tiles.get("n", last.n)
         unrolled = not turn and len(addresses) == 2
         return _place_unrolled(before, addresses, k, m, n) if unrolled else (k, m, n)
+
+    def _find_step(self, step: tuple[Any, ...]) -> int:
+        """Return the K step of a turn of the innermost loop along K, counted from the last one before it, or from the
+        loop's first; 0 if the loop skips none of its turns, or began anew.
+        """
+        before = self.last.get(step[:-1])
+        if not self.skips or (before is not None and before[-1][:-1] != step[-1][:-1]):
+            return 0
+        gap = _count_turns(self.uses, self.roles, before[-1] if before is not None else (), step[-1])
+        return self.steps[before] + gap if before is not None and gap > 0 else gap
+
+
+def _skips_turns(uses: Sequence[DescriptorUse], roles: Mapping[str, str]) -> bool:
+    """Return whether turns of a loop along K are missing between two uses: the code is too long to be evaluated."""
+    others = [tuple((name, value) for name, value in use.loops if roles.get(name) != "k") for use in uses]
+    turns = [tuple(value for name, value in use.loops if roles.get(name) == "k") for use in uses]
+    near = (n for n in range(len(uses) - 1) if others[n] == others[n + 1] and turns[n])
+    return any(_count_turns(uses, roles, turns[n], turns[n + 1]) > 1 for n in near)
+
+
+def _count_turns(uses: Sequence[DescriptorUse], roles: Mapping[str, str], turn: Any, later: Any) -> int:
+    """Return how many turns of the innermost loop along K are from one, () for its first, to a later one; 0 if another
+    loop has moved.
+    """
+    name = next((name for name, _ in reversed(uses[0].loops) if roles.get(name) == "k"), None)
+    if name is None or not later:
+        return 0
+    values = sorted({value for use in uses for of, value in use.loops if of == name})
+    first = turn or (*later[:-1], values[0])
+    if len(values) < 2 or first[:-1] != later[:-1] or len(first) != len(later) or first[-1] >= later[-1]:
+        return 0
+    return int((later[-1] - first[-1]) // min(b - a for a, b in pairwise(values)))
 
 
 class _LoopRuns:
