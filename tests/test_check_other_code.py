@@ -123,3 +123,13 @@ struct Store { static __device__ void copy(uint32_t& x, uint32_t p) {
     for code, kernels in ((kernel, 0), (kernel.replace("Store", "Load"), 1)):
         made = check.check_text(header + code, headers=[(0, len(header))])
         assert len(made.kernels) == kernels, code
+
+
+def test_a_descriptor_beside_an_unknown_one_keeps_the_operand_of_its_name() -> None:
+    """The first argument of the call may be A's: the one that is known is not taken for A."""
+    start, end = RIGHT.index("    asm volatile"), RIGHT.rindex("  }\n}")
+    asm = RIGHT[start:end].replace("desc_a", "a").replace("desc_b", "b")
+    multiplied = RIGHT[:start] + "    mma_async(find_desc(k), desc_b, acc);\n" + RIGHT[end:]
+    made = check_text(f"{multiplied}void other(float* acc, uint64_t a, uint64_t b) {{\n{asm}}}\n")
+    assert not any(message.startswith("A of wgmma") for message in (one.message for one in made.open))
+    assert any(message.startswith("B of wgmma") for message in (one.message for one in made.open))

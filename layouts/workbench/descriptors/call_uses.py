@@ -55,6 +55,8 @@ def _make_call_use(
     mention = atom or _find_mention(at, mentions)
     registers = in_registers(mention)
     named = [find_operand_letter(*list_start_names(value)) for value in words]
+    if named == [None]:  # the other argument may be an unknown descriptor
+        named = [find_operand_letter(known[words[0].const, words[0].pieces][0].name)]
     which = _name_operands(named, registers)
     if not which:
         return None
