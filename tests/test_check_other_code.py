@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench import check
 from lanescope.workbench.source.gaps import find_multiplier
+from tests import guilty_kernels
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.test_check import RIGHT, plant_mistake
@@ -127,9 +128,10 @@ struct Store { static __device__ void copy(uint32_t& x, uint32_t p) {
 
 def test_a_descriptor_beside_an_unknown_one_keeps_the_operand_of_its_name() -> None:
     """The first argument of the call may be A's: the one that is known is not taken for A."""
-    start, end = RIGHT.index("    asm volatile"), RIGHT.rindex("  }\n}")
-    asm = RIGHT[start:end].replace("desc_a", "a").replace("desc_b", "b")
-    multiplied = RIGHT[:start] + "    mma_async(find_desc(k), desc_b, acc);\n" + RIGHT[end:]
+    text = guilty_kernels.RIGHT
+    start, end = text.index("    asm volatile"), text.rindex("  }\n}")
+    asm = text[start:end].replace("desc_a", "a").replace("desc_b", "b")
+    multiplied = text[:start] + "    mma_async(find_desc(k), desc_b, acc);\n" + text[end:]
     made = check_text(f"{multiplied}void other(float* acc, uint64_t a, uint64_t b) {{\n{asm}}}\n")
     assert not any(message.startswith("A of wgmma") for message in (one.message for one in made.open))
     assert any(message.startswith("B of wgmma") for message in (one.message for one in made.open))
