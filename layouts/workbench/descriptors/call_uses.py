@@ -54,9 +54,7 @@ def _make_call_use(
     at = call.term.span
     mention = atom or _find_mention(at, mentions)
     registers = in_registers(mention)
-    named = [find_operand_letter(*list_start_names(value)) for value in words]
-    if named == [None]:  # the other argument may be an unknown descriptor
-        named = [find_operand_letter(known[words[0].const, words[0].pieces][0].name)]
+    named = _suggest_operands(words, known)
     which = _name_operands(named, registers)
     if not which:
         return None
@@ -77,6 +75,16 @@ def _make_call_use(
         registers=registers if atom else registers or None,
         majors=mention.majors if mention else {},
     )
+
+
+def _suggest_operands(
+    words: Sequence[SymbolicInt], known: Mapping[tuple[int, Any], Sequence[FoundDescriptor]]
+) -> list[str | None]:
+    """Return the operand that the name of each descriptor's address suggests; of a lone one, that of its own name, too,
+    since the other argument may be an unknown descriptor.
+    """
+    named = [find_operand_letter(*list_start_names(value)) for value in words]
+    return named if named != [None] else [find_operand_letter(known[words[0].const, words[0].pieces][0].name)]
 
 
 def _is_inside(mention: InstructionMention | None, call: Span) -> bool:

@@ -48,10 +48,7 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     """
     given = list(_list_functions(ev, body, None, ev.globals))
     functions = drop_unused(given, text, ev.headers)
-    used = set(map(id, functions))
-    ev.unused_spans = tuple(
-        sorted(entry[0].span for entry in given if id(entry) not in used and not entry[0].name.startswith("operator"))
-    )
+    ev.unused_spans = tuple(_list_unused(given, functions))
     fields, macros = set(_list_bit_field_structs(body, text)), _list_working_macros(text)
     unrestricted = ev.asks_every_instruction
     if not (ev.python or fields or has_work(functions, text, unrestricted)):
@@ -69,6 +66,16 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     return [entry for entry in chosen if entry[0].name not in called_names], [
         entry for entry in chosen if entry[0].name in called_names
     ]
+
+
+def _list_unused(given: Sequence[Entry], used: Sequence[Entry]) -> list[Span]:
+    """List the spans of functions that are not among the used ones, sorted, without operators, which no word names."""
+    kept = set(map(id, used))
+    return sorted(
+        function.span
+        for function in (entry[0] for entry in given if id(entry) not in kept)
+        if not function.name.startswith("operator")
+    )
 
 
 def find_idle_blocks(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> frozenset[int]:
