@@ -399,3 +399,39 @@ def test_a_warp_may_store_its_own_rows_of_a_without_a_barrier() -> None:
     own = plant((loaded, ""), *OWN_ROWS, (SYNC, "__syncwarp();" + SYNC.partition("\n")[2]), text=DESCRIBED)
     own = own.replace("for (int i", f"{first} for (int i", 1)
     assert not check_thread_order(own, {}, (), described=True).mistakes
+
+
+# every warp multiplies the same tiles and stages D in the same bytes
+SAME_TILES = """#include <mma.h>
+using namespace nvcuda;
+__global__ void __launch_bounds__(64) gemm(const half* A, const half* B, half* C, int N, int K) {
+  __shared__ half tile[16 * 16];
+  int warp = threadIdx.x / 32, row = blockIdx.y * 16, column = blockIdx.x * 16;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, half> sum;
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+  wmma::fill_fragment(sum, __float2half(0.0f));
+  for (int k = 0; k < K; k += 16) {
+    wmma::load_matrix_sync(a, A + row * K + k, K);
+    wmma::load_matrix_sync(b, B + column * K + k, K);
+    wmma::mma_sync(sum, a, b, sum);
+  }
+  wmma::store_matrix_sync(tile, sum, 16, wmma::mem_row_major);
+  __syncthreads();
+  for (int i = threadIdx.x; i < 256; i += 64) C[(row + i / 16) * N + column + i % 16] = tile[i];
+}
+"""
+
+
+@for_each(
+    ("change", "codes"),
+    [
+        (("", ""), []),
+        (("A + row", "A + (row + warp * 16)"), ["stores_overlap"]),
+        (("B + column", "B + (column + warp * 16)"), ["stores_overlap"]),
+    ],
+    sample=3,
+)
+def test_warps_that_store_the_same_elements(change: tuple[str, str], codes: list[str]) -> None:
+    text = SAME_TILES.replace(*change) if change[0] else SAME_TILES
+    assert [code for code in list_codes(text) if code == "stores_overlap"] == codes

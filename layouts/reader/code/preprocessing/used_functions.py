@@ -50,7 +50,8 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
 
 def blank_spans(text: str, spans: Sequence[Span]) -> str:
     """Return a text in which some sorted spans, which may be nested, are blanked."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for first, past in spans:
         parts += text[end:first], blank(text[max(first, end) : past])
         end = max(end, past)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.reader.threads.barriers.barrier_trace import WARP
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedOrder
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, spread_coefficient
@@ -64,17 +65,65 @@ def find_lost_bytes(run: KernelRunner, order: SharedOrder, places: Ints, data: D
 
 def _find_lost_results(run: KernelRunner, order: SharedOrder, first: Ints, lanes: Ints, data: DataBytes) -> Ints:
     """Return the places where a store puts elements of D over others of the same product, of the same store or before
-    it, that nothing has read. first: where each lane stores.
+    it, that nothing has read, unless warps that compute the same store it. first: where each lane stores.
     """
     new = tuple(part[lanes, 0] for part in (data.record, data.thread, data.byte))
     if not (new[0] < 0).any():
         return np.zeros(0, np.int64)
     old = tuple(part[first] for part in (run.shared.record, run.shared.thread, run.shared.byte))
-    over = order.is_fresh(first) & (old[0] == new[0]) & ((old[1] != new[1]) | (old[2] != new[2]))
+    over = order.is_fresh(first) & (old[0] == new[0]) & ((old[1] != new[1]) | (old[2] != new[2])) & (new[0] < 0)
     ranks = np.lexsort((new[0], first))
-    again = (np.diff(first[ranks]) == 0) & (np.diff(new[0][ranks]) == 0)
-    lost: Ints = np.concatenate([first[over & (new[0] < 0)], first[ranks][1:][again & (new[0][ranks][1:] < 0)]])
+    again = (np.diff(first[ranks]) == 0) & (np.diff(new[0][ranks]) == 0) & (new[0][ranks][1:] < 0)
+    sides = (part[ranks] for part in new)
+    one, other = zip(*((part[:-1][again], part[1:][again]) for part in sides), strict=True)
+    places = np.concatenate([first[over], first[ranks][1:][again]])
+    before = tuple(np.concatenate([part[over], more]) for part, more in zip(old, one, strict=True))
+    after = tuple(np.concatenate([part[over], more]) for part, more in zip(new, other, strict=True))
+    repeated = (before[1] % WARP == after[1] % WARP) & (before[2] == after[2]) & (before[1] != after[1])
+    pairs = np.stack([after[0], before[1] // WARP, after[1] // WARP], axis=1)
+    alike = {pair for pair in {*map(tuple, pairs[repeated].tolist())} if _is_same_product(run, *pair)}
+    kept = [not same or tuple(pair) not in alike for same, pair in zip(repeated.tolist(), pairs.tolist(), strict=True)]
+    lost: Ints = places[np.array(kept, bool)]
     return lost
+
+
+def _is_same_product(run: KernelRunner, record: int, one: int, other: int) -> bool:
+    """Return whether two warps multiply the same elements in a product."""
+    use = run.results[-record - 1].use
+    registers = () if use is None else (*use.a, *use.b)
+    return bool(registers) and all(
+        register.data is not None and _is_same_data(run, register.data, one, other) for register in registers
+    )
+
+
+def _is_same_data(run: KernelRunner, data: DataBytes, one: int, other: int) -> bool:
+    """Return whether two warps hold the same bytes."""
+    warps = [slice(warp * WARP, (warp + 1) * WARP) for warp in (one, other)]
+    records, threads, places = ([part[warp] for warp in warps] for part in (data.record, data.thread, data.byte))
+    if (records[0] != records[1]).any():
+        return False
+    for number in np.unique(records[0]).tolist():
+        chosen = records[0] == number
+        lanes, at = ([part[chosen] for part in parts] for parts in (threads, places))
+        if number > 1 and not _is_same_load(run, number, lanes, at):
+            return False
+        if number < 0 and ((lanes[0] != lanes[1]) | (at[0] != at[1])).any():
+            return False
+    return True
+
+
+def _is_same_load(run: KernelRunner, number: int, lanes: list[Ints], at: list[Ints]) -> bool:
+    """Return whether two lists of bytes of a load are the same elements."""
+    if not _is_loaded(run, number):
+        return bool((lanes[0] == lanes[1]).all() and (at[0] == at[1]).all())
+    away = at[1] - at[0]
+    terms = dict(run.records[number].offset.terms)
+    for name, factor in {(): 0, **terms}.items():
+        spread = spread_coefficient(factor, run.threads)
+        moved = spread[lanes[1]] - spread[lanes[0]]
+        if (moved + (away if name == () else 0)).any():
+            return False
+    return True
 
 
 def _is_loaded(run: KernelRunner, record: int) -> bool:
