@@ -256,6 +256,11 @@ def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
                 f"{kernel} reads in one warp what another has stored or copied to shared memory, without a barrier"
                 " between: it may read the previous contents. All threads need a __syncthreads() before the read."
             )
+        case _ if mistake.running:
+            return (
+                f"Here {kernel} overwrites bytes of shared memory that a wgmma may still read: wgmma.wait_group has to"
+                " wait for its group before, and a barrier has to follow if other warpgroups read them."
+            )
         case _:
             return (
                 f"Here {kernel} overwrites bytes of shared memory that it has still to read, or goes on to overwrite"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code.running.work_words import COMPUTING
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_calls import SYNC, follow_barrier_call
+from lanescope.reader.threads.barriers.barrier_trace import find_group_step
 from lanescope.reader.threads.instructions.fragment_types import FragmentShape
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.numbers import ThreadNumber
@@ -50,6 +51,9 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
     elif opcode.startswith("cp.async.wait_group"):
         count = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
         order.wait_groups(run.mask, count, span)
+    elif kind := find_group_step(opcode):
+        left = operands[0].known if kind == "wait" and operands and isinstance(operands[0], ThreadNumber) else None
+        order.step_groups(run.mask, kind, left or 0)
     elif _BARRIER.match(opcode):
         number = operands[0].known if len(operands) == 1 and isinstance(operands[0], ThreadNumber) else None
         whole = run.mask if number == 0 and not guarded else None

@@ -131,7 +131,10 @@ def _follow_read(run: KernelRunner, order: SharedOrder, reader: tuple[str, int],
     else:
         mask &= lanes // 128 == group
         parts = rows[(lanes[:, None] % 32 + np.arange(0, len(rows), 32)) % len(rows)].reshape(run.threads, -1)
-    order.read_bytes(SharedAccess(parts[:, 0], 1, mask, run.find_order_site(site), run.assumed > 0, parts))
+    site = run.find_order_site(site)
+    order.read_bytes(SharedAccess(parts[:, 0], 1, mask, site, run.assumed > 0, parts))
+    if group >= 0 and not run.assumed and rows.min() >= 0 and rows.max() < SHARED_BYTES:
+        order.note_product(group, rows, site)
 
 
 def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:

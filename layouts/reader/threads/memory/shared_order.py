@@ -7,7 +7,7 @@ The first mistake ends the run: what follows it may be a consequence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from lanescope.reader.threads.memory.storage import Ints, Mask
 
 Span = tuple[int, int]
 _NOBODY, _SEVERAL = 0, -1  # threads, warps and groups count from 1, as arrays of zeros take no memory
+WARPGROUP = 128  # threads
 _PLAIN = 0  # group of a store that is not asynchronous
 
 
@@ -36,6 +37,7 @@ class OrderMistake:
     copy: tuple[Span, ...] = ()
     first: bool = False
     waited: bool = False  # whether the span of barrier_missing is a wait, which comes before
+    running: bool = False  # whether what a wgmma may still read is overwritten
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +76,34 @@ class _Wait:
     copy: tuple[Span, ...]
 
 
+@dataclass(slots=True)
+class WarpgroupReads:
+    """The wgmma of a warpgroup that read shared memory, counted from 1. One in no group is left to other checks.
+
+    groups: the last one of each group that is not waited for; committed: that of all groups; done: the last one that
+    its own threads know to have ended; visible: that all threads know to have; number, site: of each byte, the last one
+    that reads it, and where.
+    """
+
+    issued: int = 0
+    groups: list[int] = field(default_factory=list)
+    committed: int = 0
+    done: int = 0
+    visible: int = 0
+    number: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    site: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+
+    def step(self, kind: str, left: int) -> None:
+        """Commit a group, or wait until `left` groups are pending."""
+        if kind == "commit":
+            self.groups.append(self.issued)
+            self.committed = self.issued
+        elif kind == "wait":
+            ended = self.groups[: max(len(self.groups) - left, 0)]
+            self.groups = self.groups[len(ended) :]
+            self.done = max([self.done, *ended])
+
+
 class SharedOrder:
     """The state of every byte of shared memory, and of the groups of every thread."""
 
@@ -110,6 +140,7 @@ class SharedOrder:
         self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
         self.copy: tuple[Span, ...] = ()  # the calls around the last copy that is in no group, and the copy
+        self.products: dict[int, WarpgroupReads] = {}  # by the number of the warpgroup
         self.checked = 0  # reads of what is known to be stored
         self.mistake: OrderMistake | None = None
 
@@ -133,6 +164,8 @@ class SharedOrder:
         self.passed = self.passed if whole is None else self.passed + whole
         self.depth = depth
         self.visible = self.done.copy()
+        for reads in self.products.values():
+            reads.visible = reads.done
         self.barriers += 1
         self.barrier = span
         self.meet_warp()
@@ -146,6 +179,7 @@ class SharedOrder:
         if self.has_writers:
             self.writer = np.zeros(SHARED_BYTES, np.int32)
             self.has_writers = False
+        self.products.clear()
         self.barriers += 1
         self.meet_warp()
 
@@ -179,6 +213,7 @@ class SharedOrder:
                 place = self._find_loop_end(self.sites[self.read_site[places][early][0]], site)
                 first = bool(self.loops) and not self.loops[-1][1]  # no barrier at the loop's end would help
                 self._report("refill_early", place, store=site if first else None)
+            self._check_products(places, lanes, site)
         owner = np.broadcast_to(lanes[:, None], places.shape)
         self.has_writers = True
         self.writer[places] = _NOBODY if unsure or (copied and self.lost) else 1 + owner
@@ -186,6 +221,18 @@ class SharedOrder:
         self.stored[places] = self.barriers
         self._note_lapped(places, site, copied and not unsure)
         self.reader[places] = _NOBODY
+
+    def _check_products(self, places: Ints, lanes: Ints, site: Span) -> None:
+        """Report a store to bytes that a wgmma reads, if nothing makes its thread wait until that has ended."""
+        for group, reads in self.products.items():
+            number = reads.number.take(places)
+            own = lanes[:, None] // WARPGROUP == group
+            early = (number > np.where(own, reads.done, reads.visible)) & (number <= reads.committed)
+            if early.any():
+                running = bool((number[early] > reads.done).any())
+                place = site if running else self._find_loop_end(self.sites[reads.site.take(places)[early][0]], site)
+                self.mistake = OrderMistake("refill_early", place, running=running)
+                raise OrderMistakeFound
 
     def _is_used(self, events: Ints) -> bool:
         """Return whether a product uses what was read: the last iteration of a loop may read ahead for nothing.
@@ -235,8 +282,21 @@ class SharedOrder:
         if places.size:
             self.contested[places] = 1 + self._number_site(site)
 
+    def step_groups(self, mask: Mask, kind: str, left: int) -> None:
+        """Follow a commit or a wait of wgmma by the warpgroups of some threads."""
+        for group in np.unique(np.flatnonzero(mask) // WARPGROUP).tolist():
+            if group in self.products:
+                self.products[group].step(kind, left)
+
+    def note_product(self, group: int, places: Ints, site: Span) -> None:
+        """Note the bytes that a wgmma of a warpgroup reads until a wait for its group ends."""
+        reads = self.products.setdefault(group, WarpgroupReads())
+        reads.issued += 1
+        reads.number[places] = reads.issued
+        reads.site[places] = self._number_site(site)
+
     def read_bytes(self, access: SharedAccess) -> None:
-        """Follow a read of each thread. Of a read in parts, by a descriptor, the end is not followed."""
+        """Follow a read of each thread."""
         lanes, site = np.flatnonzero(access.mask), access.site
         places = None if access.unsure else access.list_places(lanes)
         if places is None:
