@@ -68,11 +68,19 @@ MISTAKES = [
     ),
     ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
     (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
+    (FILL, "wait(&s.empty[q], t & 1 ^ 1);", "mbarrier_parity", "t & 1 ^ 1"),  # the other loop has a t of its own
     (RELEASE, "", "mbarrier_stuck", FILL),
     ("int t = 0; t < K / BK;", "int t = 0; t < K / BK - 5;", "mbarrier_stuck", "t < K / BK - 5"),
     (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
     ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
 ]
+
+
+def test_waits_of_one_helper_are_told_apart_through_another() -> None:
+    helper = "__device__ void wait_for(uint64_t* b, int parity) { wait(b, parity); }\n__device__ void arrive("
+    waits = (FILL, "wait_for(&s.empty[q], phase);"), (READ, "wait_for(&s.full[q], phase);")
+    text = plant(("__device__ void arrive(", helper), *waits, text=RIGHT)
+    assert find_lines(text) == [("mbarrier_parity", waits[0][1])]
 
 
 @for_each(("old", "new", "code", "place"), MISTAKES, sample=4)

@@ -29,6 +29,7 @@ from lanescope.workbench.text.loop_texts import find_next_statement
 
 MOST_WORDS = 60  # characters of a statement that are quoted
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_DECLARATION = re.compile(r"(?:[,>*&]|\b(?!else\b)[A-Za-z]\w*)\s*\Z")  # before the name of a variable
 
 
 def describe_count(repair: ProtocolRepair, events: Sequence[BarrierEvent], kernel: str) -> Pitfall:
@@ -213,6 +214,7 @@ def _find_change(text: str, site: Span, call: Span) -> Span:
         return site
     after = blank[call[1] : function.body[1]]
     changed = list(re.finditer(rf"\b{name}\s*(?:\^=|=(?!=))\s*[^;]+;", after))
+    changed = [match for match in changed if not _DECLARATION.search(after, 0, match.start())]
     stage = re.search(r"\[\s*(\w+)\s*\]", text[slice(*call)])
     if not changed and stage is not None:
         changed = list(re.finditer(rf"\b{stage[1]}\s*=\s*0\s*;", after))

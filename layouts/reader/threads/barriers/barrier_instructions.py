@@ -224,10 +224,11 @@ def _repeats(code: AsmCode) -> bool:
 
 def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
     run = code.run
-    call = run.find_own_place(run.get_call(code.assembly.span))
+    at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
+    call = code.find_call(*operands[at[-1] :][:2]) if kind == "wait" and at else run.get_call(code.assembly.span)
+    call = run.find_own_place(call)
     if kind in ("block", "pass", "join"):
         return _make_thread_barrier(code, kind, opcode, operands, call)
-    at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
     if not at or (kind == "wait" and ".parity" not in opcode):
         raise TraceLostError
     places = _read_lanes(code, operands[at[-1]])
@@ -259,7 +260,7 @@ def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
         return code.run.calls[-1]
     if kind != "wait" or parse_immediate(code.run.text[slice(*site)].strip()) is None:
         return site
-    return code.run.get_call(code.assembly.span)
+    return code.find_call(token)
 
 
 def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None:

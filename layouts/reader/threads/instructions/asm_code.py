@@ -24,7 +24,7 @@ from lanescope.reader.threads.language.numbers import (
 )
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.language.sites import trace_site
+from lanescope.reader.threads.language.sites import list_sites, trace_site
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import load_place, store_place
 from lanescope.reader.threads.memory.results import describe_start
@@ -220,6 +220,14 @@ class AsmCode:
         if key not in self.run.sites:
             self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope, first=first)
         return self.run.sites[key]
+
+    def find_call(self, *tokens: str) -> tuple[int, int]:
+        """Return the outermost call that passes an operand on to this statement, else the innermost one."""
+        numbers = (self.find_number(token.strip().strip("[]")) for token in tokens)
+        nodes = [self.assembly.operands[n][1] for n in numbers if n is not None]
+        sites = [site for node in nodes for site in list_sites(self.run, node, self.scope)]
+        passing = (call for call in self.run.calls if any(call[0] <= at and end <= call[1] for at, end in sites))
+        return next(passing, self.run.get_call(self.assembly.span))
 
     def find_store(self, token: str) -> tuple[int, int]:
         """Return the expression that was stored last in the local variable of an operand; (0, 0) if it is not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,21 @@ def trace_site(run: KernelRunner, node: tree.Expression, scope: Scope, first: bo
 
     first: return the first sum that the names lead to instead, which a loop advances.
     """
+    *_, last = list_sites(run, node, scope, first)
+    return last
+
+
+def list_sites(
+    run: KernelRunner, node: tree.Expression, scope: Scope, first: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Yield the places of an expression and of those that it has its value or its difference from."""
+    yield node.span
     for _ in range(MOST_STEPS):
         source = _find_source(run, node, scope, first)
         if source is None:
             break
         node, scope = source
-    return node.span
+        yield node.span
 
 
 def _find_source(
