@@ -76,6 +76,7 @@ def test_right_code_has_no_finding(text: str) -> None:
         (RIGHT, "(1u << 7) |", "(0u << 7) |", "idesc_type", "0u << 7"),
         (NAMED, "(1u << 7) |", "(0u << 7) |", "idesc_type", "0u << 7"),
         (NAMED, "| (1u << 10)", "", "idesc_type", "1u << 7"),  # beside which it is missing
+        (RIGHT, "| (1u << 10)", "", "idesc_type", "1u << 7"),
         (RIGHT, "kind::f16", "kind::tf32", "idesc_illegal", "1u << 7"),
         (RIGHT, "cta_group::1", "cta_group::2", "idesc_size", "64u >> 3"),
         (RIGHT, "| ((64u", "| (1u << 23) | ((64u", "idesc_reserved_bits", "idesc"),

@@ -7,6 +7,7 @@ import re
 from tests.cases import for_each
 from tests.checked import list_findings
 from tests.tensor_kernels import GEMM
+from tests.transfer_kernels import plant
 
 RIGHT = r"""__device__ void mma(uint32_t d, uint64_t a, uint64_t b, uint32_t i, int on) {
   asm volatile("{\n.reg .pred p;\n"  // the predicate of enable-input-d
@@ -83,8 +84,8 @@ def test_the_same_product_may_be_measured_again() -> None:
 
 WAIT_LOADED = '      asm volatile("tcgen05.wait::ld.sync.aligned;");\n'
 PLANTED = [  # (right, planted, code, the line where it is found)
-    ("    commit(&done);\n", "", "tcgen05_commit_missing", "multiply(d, a"),
-    ("      commit(&empty[t % 2]);\n", "", "tcgen05_commit_missing", "multiply(d, a"),
+    ("    commit(&done);\n", "", "tcgen05_commit_missing", "} else if (warp == 5"),  # where it was
+    ("      commit(&empty[t % 2]);\n", "", "tcgen05_commit_missing", "}"),
     ("      arrive(&full[t % 2]);\n", "", "barrier_arrival_missing", "wait(&full"),
     ("    wait(&done, 0);\n", "", "tcgen05_read_early", 'asm volatile("tcgen05.fence::after'),
     ("t > 0 || k > 0", "k > 0", "tcgen05_accumulator_reset", "multiply(d, a"),
@@ -113,6 +114,16 @@ PLANTED = [  # (right, planted, code, the line where it is found)
     ('"r"(d), "r"(32)', '"r"(d), "r"(64)', "tmem_dealloc", 'asm volatile("tcgen05.dealloc'),
     ("commit.cta_group::1", "commit.cta_group::2", "tcgen05_cta_group", 'asm volatile("tcgen05.commit'),
 ]
+
+
+def test_the_lanes_of_another_warp_are_found_at_the_number_of_the_warp() -> None:
+    at = "      const uint32_t at = d + (warp * 32 << 16) + c;"
+    named = "      const int part = 3 - warp % 4;\n" + at.replace("warp", "part")
+    ((code, line),) = list_findings(plant((at, named), text=GEMM))
+    assert code == "tmem_lanes" and line == named.partition("\n")[0].strip()
+    shifted = named.replace("3 - warp % 4", "warp % 4").replace("<< 16", "<< 15")
+    ((code, line),) = list_findings(plant((at, shifted), text=GEMM))
+    assert code == "tmem_lanes" and line.startswith("const uint32_t at")
 
 
 def test_a_right_kernel_has_no_finding() -> None:

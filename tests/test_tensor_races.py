@@ -72,6 +72,15 @@ def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     assert (found, at.startswith(line)) == (code, True), at
 
 
+def test_columns_that_a_constant_gives_two_operands_are_found_at_it() -> None:
+    constants = "constexpr int kFirst = 32;\nconstexpr int kSecond = 48;\n__global__"
+    named = (
+        SCALED.replace("__global__", constants).replace("d + 32 +", "d + kFirst +").replace("d + 48 +", "d + kSecond +")
+    )
+    assert find_lines(named) == []
+    assert find_lines(plant(("= 48;", "= 32;"), text=named)) == [("tmem_overlap", "constexpr int kSecond = 32;")]
+
+
 COPY_A, COPY_B = "copy(d + 32 + 4 * k, ", "copy(d + 48 + 4 * k, "
 
 

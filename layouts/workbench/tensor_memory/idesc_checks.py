@@ -64,10 +64,14 @@ class _MmaWord:
     d: SymbolicInt | None
 
     def find_place(self, text: str, name: str) -> Span:
-        """Return the part of the descriptor's expression that sets a field, else where the descriptor is passed."""
+        """Return the part of the descriptor's expression that sets a field, else the nearest bits, else where the
+        descriptor is passed.
+        """
         field = self.word.kind.get_field(name).field if self.word.kind.has_field(name) else None
         parts = [m.span for m in self.value.marks if field is not None and field.low <= m.bit <= field.high]
         parts += [m.span for m in self.value.marks if field is not None and _find_bit(text, m.span) == field.low]
+        if not parts and field is not None and self.value.marks:
+            return min(self.value.marks, key=lambda mark: abs(mark.bit - field.low)).span
         return parts[0] if parts else self.span
 
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from lanescope.reader.code.findings import BodilessCall, Pitfall
+from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_places import narrow_operand
 from lanescope.workbench.tensor_memory.tensor_steps import MULTICAST, TensorKernel, TensorStep, find_base
 from lanescope.workbench.text.known_values import require_known
+from lanescope.workbench.text.loop_texts import find_next_statement, list_loops_at
 
 _ARRIVES = re.compile(r"arrive|expect|cp_async|_async$")  # names of functions of libcu++
+_LITERAL = re.compile(r"[\s(]*(?:u?int\d+_t|short|unsigned|\s)*\)*\s*(?:0[xX][0-9a-fA-F]+|\d+)[uU]?[\s)]*")
 _MOST_KNOWN = 16  # turns of a loop that are run
 
 
@@ -62,10 +65,19 @@ class TensorBarriers:
             before = f"Nothing arrives at the mbarrier {_format_place(place)}, for which this kernel waits:"
             if self.kernel.are_disjoint(wait, products[0]) or wait.order > products[0].order:
                 message = f"{before} no tcgen05.commit to it follows these products."
-                yield Pitfall("tcgen05_commit_missing", message, products[-1].at)
+                yield Pitfall("tcgen05_commit_missing", message, self._find_place_of_commit(products[-1].at, wait.at))
             else:
                 message = f"{before} an mbarrier.arrive or a copy to it is missing."
                 yield Pitfall("barrier_arrival_missing", message, wait.at)
+
+    def _find_place_of_commit(self, product: Span, wait: Span) -> Span:
+        """Return what follows the loops of a product, but for as many as are around the wait."""
+        blank = self.kernel.text.blank
+        around, others = ([one for one in list_loops_at(blank, at[0]) if one.variable] for at in (product, wait))
+        left = around[len(others) :]
+        end = re.compile(r"\s*").match(blank, left[0].body[1]) if left else None
+        at = find_next_statement(blank, product) if end is None else end.end()
+        return at, at + 1
 
     def find_single_commits(self) -> Iterator[Pitfall]:
         """Yield commits of one CTA of a pair that signal its own mbarrier only, while both CTAs wait for theirs."""
@@ -84,8 +96,10 @@ class TensorBarriers:
                 " pair wait for theirs. Use .multicast::cluster with both bits of the mask."
             )
             masked = MULTICAST in step.words
-            at = narrow_operand(self.kernel.text, step, step.find_source(1)) if masked else step.at
-            yield Pitfall("tcgen05_commit_mask", message, at)
+            source = step.find_source(1)
+            literal = _LITERAL.fullmatch(self.kernel.text.blank, *source) is not None
+            at = source if literal else narrow_operand(self.kernel.text, step, source)
+            yield Pitfall("tcgen05_commit_mask", message, at if masked else step.at)
 
     def _is_of_one_cta(self, step: TensorStep) -> bool:
         """Return whether a step depends on a condition on the rank in the cluster."""

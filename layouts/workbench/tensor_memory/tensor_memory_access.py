@@ -18,7 +18,7 @@ from lanescope.reader.code.findings import Pitfall, find_origins
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.repair.blamed_terms import find_loop_step
 from lanescope.workbench.results import Span
-from lanescope.workbench.tensor_memory.tensor_places import narrow_operand
+from lanescope.workbench.tensor_memory.tensor_places import find_value_of, narrow_operand
 from lanescope.workbench.tensor_memory.tensor_steps import (
     WARP,
     TensorKernel,
@@ -82,7 +82,9 @@ def _check_lanes(kernel: TensorKernel, bases: frozenset[str]) -> Iterator[Pitfal
             or _find_wrong_columns(step, at[0], columns if base else COLUMNS)
         )
         if found is not None:
-            yield Pitfall(*found, narrow_operand(kernel.text, step, step.find_source(number), _WARP))
+            place = narrow_operand(kernel.text, step, step.find_source(number), _WARP)
+            whole = all(at is None or at // _LANE % WARP == 0 for at in at[0].values())  # the lanes of another warp
+            yield Pitfall(*found, (find_value_of(kernel.text, place, _WARP) if whole else None) or place)
 
 
 _Addresses = Mapping[int, int | None]  # warp → address less its base, None if it is open

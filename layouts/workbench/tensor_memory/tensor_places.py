@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.repair.blamed_numbers import list_local_values
+from lanescope.workbench.repair.blamed_numbers import find_given_value, list_local_values
 from lanescope.workbench.repair.blamed_terms import find_term, narrow_to_term
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_steps import TensorStep
-from lanescope.workbench.text.function_texts import find_enclosing_function
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 _MOST_FOLLOWED = 4  # variables
 _CONDITION = re.compile(r"\bif\s*(?:constexpr\s*)?(?=\()")
@@ -45,6 +45,24 @@ def follow_local_value(text: KernelText, place: Span) -> Span:
             break
         place = values[-1]
     return place
+
+
+def find_value_of(text: KernelText, place: Span, variable: str) -> Span | None:
+    """Return the value of the only local variable in an expression that is given one that depends on a variable."""
+    function = find_enclosing_function(text.blank, place[0])
+    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text.blank[slice(*place)]))
+    found = [list_local_values(text.blank, function, name, place) for name in names] if function is not None else []
+    values = [one[0] for one in found if len(one) == 1 and re.match(variable, text.blank[slice(*one[0])], re.S)]
+    return values[0] if len(values) == 1 else None
+
+
+def find_start_constant(text: str, site: Span) -> Span:
+    """Return the value of the only constant outside functions that an address in tensor memory has; else its place."""
+    blank = blank_text(text)
+    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", blank[slice(*site)]))
+    values = filter(None, (find_given_value(blank, name, site) for name in names))
+    found = [value for value in values if find_enclosing_function(blank, value[0]) is None]
+    return found[0] if len(found) == 1 else site
 
 
 def find_enclosing_condition(text: KernelText, at: Span) -> Span:

@@ -19,6 +19,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace
 from lanescope.reader.threads.barriers.tensor_order import OrderedAccess, list_ordered_accesses
 from lanescope.workbench.tensor_memory.tensor_causes import CauseFinder
+from lanescope.workbench.tensor_memory.tensor_places import find_start_constant
 from lanescope.workbench.tensor_memory.tensor_regions import (
     ROWS,
     SCALES,
@@ -178,7 +179,7 @@ class _RaceSearch:
                     f"D of this tcgen05.mma takes {d.describe()} of tensor memory, and {_NAMES[region.name]}"
                     f" {region.describe()}: the product overwrites them."
                 )
-                yield Pitfall("tmem_overlap", message, _find_site(access, region.name))
+                yield Pitfall("tmem_overlap", message, find_start_constant(self.text, _find_site(access, region.name)))
             yield from self._check_operand(memory, access, region)
         adds = access.event.operands.get("adds")
         if adds is not None and adds[access.thread] and not memory.writers[d.parts].any():
@@ -237,7 +238,8 @@ class _RaceSearch:
                     f"tcgen05.cp overwrites {region.describe()} of tensor memory, which the tcgen05.cp before has"
                     " filled and no tcgen05.mma has read."
                 )
-                yield Pitfall("tmem_overlap", message, _find_site(access, "at"))
+                site, again = _find_site(access, "at"), earlier.event.call == access.event.call
+                yield Pitfall("tmem_overlap", message, site if again else find_start_constant(self.text, site))
 
     def _differ(self, one: OrderedAccess, other: OrderedAccess) -> bool:
         """Return whether two instructions are at different places, or in different turns of a loop without products: a
