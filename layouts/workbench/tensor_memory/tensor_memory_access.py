@@ -83,11 +83,16 @@ def _check_lanes(kernel: TensorKernel, bases: frozenset[str]) -> Iterator[Pitfal
         )
         if found is not None:
             place = narrow_operand(kernel.text, step, step.find_source(number), _WARP)
-            whole = all(at is None or at // _LANE % WARP == 0 for at in at[0].values())  # the lanes of another warp
-            yield Pitfall(*found, (find_value_of(kernel.text, place, _WARP) if whole else None) or place)
+            yield Pitfall(*found, _find_warp_number(kernel, at[0], place) or place)
 
 
 _Addresses = Mapping[int, int | None]  # warp → address less its base, None if it is open
+
+
+def _find_warp_number(kernel: TensorKernel, addresses: _Addresses, place: Span) -> Span | None:
+    """Return the value of the warp's number in an address, if all warps have the lanes of a warp, but of another."""
+    whole = all(at is None or at // _LANE % WARP == 0 for at in addresses.values())
+    return find_value_of(kernel.text, place, _WARP) if whole else None
 
 
 def _find_different_addresses(step: TensorStep, first: _Addresses, second: _Addresses) -> tuple[str, str] | None:

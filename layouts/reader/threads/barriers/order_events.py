@@ -44,19 +44,17 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
     order = run.order
     if order is None:
         return False
+    first = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
     if opcode.startswith("cp.async.commit_group"):
         order.commit_group(run.mask, guarded or run.assumed > 0)
     elif opcode.startswith("cp.async.wait_all"):
         order.wait_groups(run.mask, None, run.get_call(span))
     elif opcode.startswith("cp.async.wait_group"):
-        count = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
-        order.wait_groups(run.mask, count, span)
+        order.wait_groups(run.mask, first, span)
     elif kind := find_group_step(opcode):
-        left = operands[0].known if kind == "wait" and operands and isinstance(operands[0], ThreadNumber) else None
-        order.step_groups(run.mask, kind, left or 0)
+        order.step_groups(run.mask, kind, first)
     elif _BARRIER.match(opcode):
-        number = operands[0].known if len(operands) == 1 and isinstance(operands[0], ThreadNumber) else None
-        whole = run.mask if number == 0 and not guarded else None
+        whole = run.mask if len(operands) == 1 and first == 0 and not guarded else None
         order.pass_barrier(run.get_call(span), max(len(run.calls) - 1, 0), whole)
     elif _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
         order.forget_stores()

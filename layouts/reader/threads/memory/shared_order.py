@@ -77,7 +77,7 @@ class _Wait:
 
 
 @dataclass(slots=True)
-class WarpgroupReads:
+class _WarpgroupReads:
     """The wgmma of a warpgroup that read shared memory, counted from 1. One in no group is left to other checks.
 
     groups: the last one of each group that is not waited for; committed: that of all groups; done: the last one that
@@ -140,7 +140,7 @@ class SharedOrder:
         self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
         self.copy: tuple[Span, ...] = ()  # the calls around the last copy that is in no group, and the copy
-        self.products: dict[int, WarpgroupReads] = {}  # by the number of the warpgroup
+        self.products: dict[int, _WarpgroupReads] = {}  # by the number of the warpgroup
         self.checked = 0  # reads of what is known to be stored
         self.mistake: OrderMistake | None = None
 
@@ -282,15 +282,15 @@ class SharedOrder:
         if places.size:
             self.contested[places] = 1 + self._number_site(site)
 
-    def step_groups(self, mask: Mask, kind: str, left: int) -> None:
-        """Follow a commit or a wait of wgmma by the warpgroups of some threads."""
+    def step_groups(self, mask: Mask, kind: str, left: int | None) -> None:
+        """Follow a commit or a wait of wgmma by the warpgroups of some threads; None for all groups."""
         for group in np.unique(np.flatnonzero(mask) // WARPGROUP).tolist():
             if group in self.products:
-                self.products[group].step(kind, left)
+                self.products[group].step(kind, left or 0)
 
     def note_product(self, group: int, places: Ints, site: Span) -> None:
         """Note the bytes that a wgmma of a warpgroup reads until a wait for its group ends."""
-        reads = self.products.setdefault(group, WarpgroupReads())
+        reads = self.products.setdefault(group, _WarpgroupReads())
         reads.issued += 1
         reads.number[places] = reads.issued
         reads.site[places] = self._number_site(site)
