@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.cases import for_each
 from tests.checked import locate_findings, run_blocks
-from tests.transfer_kernels import HELPERS, plant
+from tests.transfer_kernels import HELPERS, READ_A, plant
 
 BARRIER = '    asm volatile("bar.sync 1, 256;");\n'
 FREE = "      wait(tile_end, turn & 1 ^ 1);\n"
@@ -231,3 +231,30 @@ def test_a_read_that_may_not_have_ended_is_reported_where_the_order_is_missing(
     text: str, changes: tuple[tuple[str, str], ...], found: tuple[str, str]
 ) -> None:
     assert list_reads(text, changes) == [found]
+
+
+PAIR = plant(  # two warpgroups with their own rows of A, and one copy of B
+    ("__launch_bounds__(128)", "__launch_bounds__(256)"),
+    ("sB = sA + STAGES * BM", "sB = sA + STAGES * 2 * BM"),
+    ("blockIdx.y * BM, col", "blockIdx.y * 2 * BM, col"),
+    ("(BM * BK + BN * BK)", "(2 * BM * BK + BN * BK)"),
+    ("sA + slot * BM * BK, &ta", "sA + slot * 2 * BM * BK, &ta"),
+    (READ_A, "sA + (slot * 2 + threadIdx.x / 128) * BM * BK + k * 16"),
+    ("A, M, K, BM, BK", "A, M, K, 2 * BM, BK"),
+    ("(BM + BN) * BK * sizeof", "(2 * BM + BN) * BK * sizeof"),
+    ("M / BM), 128,", "M / (2 * BM)), 256,"),
+)
+RELEASE = "      warpgroup_wait<0>();\n      if (threadIdx.x % 128 == 0) arrive(&empty[slot]);\n"
+EARLY = "".join(reversed(RELEASE.splitlines(keepends=True)))
+
+
+@for_each(
+    ("text", "old", "new", "line"),
+    [
+        (PAIR, "    __syncthreads();\n  }\n", "  }\n", "}"),  # where the barrier was
+        (KERNEL, RELEASE, EARLY, EARLY.partition("\n")[0].strip()),
+    ],
+)
+def test_a_copy_fills_a_stage_again_after_the_products_that_read_it(text: str, old: str, new: str, line: str) -> None:
+    assert list_reads(text, ()) == []
+    assert list_reads(text, ((old, new),)) == [("store_order_missing", line)]

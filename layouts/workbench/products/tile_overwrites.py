@@ -31,13 +31,19 @@ from lanescope.workbench.copies.copied_bytes import count_box_span
 from lanescope.workbench.products.pending_reads import CODE, Overwrite, PendingRead, ReadExplainer
 from lanescope.workbench.products.product_origins import WARPGROUP, OriginFinder
 from lanescope.workbench.results import Span
+from lanescope.workbench.text.loop_texts import find_next_statement
 
 TITLES = {CODE: "A tile is overwritten that may still be read or filled"}
-_READ, _FILLED = "read", "filled"
+_READ, _FILLED, _REFILLED, _RELEASED = "read", "filled", "refilled", "released"
 _Box = tuple[tuple[int, int], int, int]  # event and warp, address, bytes
 _MESSAGES = {
     _READ: "{} stores here to bytes of a tile that a product of other threads may still read: nothing makes these"
     " threads wait until it has ended, such as a barrier after its wait.",
+    _REFILLED: "{} copies into a tile that a product of other threads may still read: nothing makes the thread that"
+    " copies wait until it has ended, such as a barrier after its wait, or an arrival for an empty stage"
+    " after it.",
+    _RELEASED: "This arrival lets a TMA copy of {} overwrite a tile that a product of these threads may still read: a"
+    " wait for its group has to come before.",
     _FILLED: "{} stores here to bytes of a tile that a TMA copy may be filling: nothing makes the copy come before"
     " these stores, or wait until what they stored has been read.",
 }
@@ -60,7 +66,7 @@ def find_overwritten_tile(finder: OriginFinder, blank: str) -> Pitfall | None:
         if step.kind in ("load", "copy"):
             shared[_list_bytes(step, step.mask)] = True
     steps = [step for step in steps if not step.accesses or shared[_list_bytes(step, step.mask)].any()]
-    if not any(step.accesses for step in steps):
+    if not any(step.accesses for step in steps) and not boxes:
         return None
     found = _follow_schedules(finder, boxes, (filled, shared), steps, blank)
     return found[0] if found else None
@@ -196,6 +202,7 @@ class _Follower:
         self.arrivals: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)
         self.heard: list[dict[int, tuple[int, int]]] = [{} for _ in agents]
         self.full = {s.place for agent in agents for s in agent.steps if s.kind == "copy"}
+        self.waits: dict[int, Span] = {}  # by agent, its last wait for products
         self.found: dict[Span, Pitfall] = {}
         self.overwritten: dict[Span, Pitfall] = {}
 
@@ -249,6 +256,8 @@ class _Follower:
         running = (self.copying if bulk else self.running)[n]
         if step.kind.endswith("commit"):
             running.commit()
+        if step.kind == "wait":
+            self.waits[n] = step.call
         for slot, number in running.wait(step.count) if step.kind.endswith("wait") else ():
             if bulk:
                 self._know(n, 2 * slot + 1, number)
@@ -276,10 +285,30 @@ class _Follower:
             places = np.arange(base, base + span)
             self._check_writers(places, known, _FILLED)
             self._check_reads(places, known, n, event)
+            self._check_products(places, known, n, event)
             for writer in self.writers.values():
                 writer[places] = 0
             self.copy[places] = len(self.copies)
             self.copies.append((self.of_barriers[taken.step.place], max(taken.turn, 1)))
+
+    def _check_products(self, places: Ints, known: Ints, n: int, event: int) -> None:
+        """Note products that read bytes which an agent's copy fills again, of whose end it does not know."""
+        for column, numbers in self.readers.items():
+            last = int(numbers[places].max(initial=0))
+            if last > known[column]:
+                group = column // 2 - self.of_groups
+                heard = max(self.heard[m].get(group, (0, -1)) for m in self.mates[n])[1]
+                product = next(e for (e, slot), number in self.issued.items() if (slot, number) == (column // 2, last))
+                if heard > product:
+                    self._note(_RELEASED, self.events[heard].call)
+                else:
+                    self._note(_REFILLED, self._find_place_of_barrier(n) or self.events[event].call)
+
+    def _find_place_of_barrier(self, n: int) -> Span | None:
+        """Return what follows the last wait for products of an agent's warp, None if it never waits for any."""
+        waits = [self.waits[m] for m in self.mates[n] if m in self.waits]
+        at = find_next_statement(self.explainer.blank, waits[-1]) if waits else 0
+        return (at, at + 1) if at else None
 
     def _check_writers(self, places: Ints, known: Ints, kind: str) -> None:
         """Note stores to bytes that something else reads or fills, of which its threads do not know."""
