@@ -72,6 +72,8 @@ CPP = (  # at file scope, in the function, what is 4096
     ("constexpr int N = 4 << 10;", "", "N"),
     ("#define N (4 * 1024)", "", "N"),
     ("#define N(x) ((x) * 1024)", "", "N(4)"),
+    ("typedef unsigned word;", "word a[2] = {1, 2}; word (&r)[2] = a; r[1] = 4096;", "a[1]"),
+    ("enum class code { low };", "code a[2]; code (&r)[2] = a; r[1] = (code)4096;", "int(a[1])"),
     ("", "int n = 1; n <<= 12;", "n"),
     ("", "int n = 8192; n >>= 1;", "n"),
     ("", "int n = 8192; n /= 2;", "n"),

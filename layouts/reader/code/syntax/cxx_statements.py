@@ -15,6 +15,7 @@ from lanescope.cxx.sizes import find_size
 from lanescope.deadline import check_deadline, note_reading_place
 from lanescope.reader.code.ptx.inline_ptx import join_string_literals
 from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax.brackets import find_declared_types
 from lanescope.reader.code.syntax.cxx_control import ControlLowering
 from lanescope.reader.code.syntax.cxx_functions import Heads
 from lanescope.reader.code.syntax.cxx_types import RECORDS
@@ -41,7 +42,6 @@ _CONTROL = re.compile(
 )
 
 
-_DECLARED = r"\b(?:using|struct|class|union|typename)\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*)?"
 _FUNCTION_POINTER = re.compile(r"void\s*\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(")
 
 
@@ -205,7 +205,7 @@ class CxxLowering(ControlLowering):
     def _is_type(self, node: tree_sitter.Node) -> bool:
         """Return whether a name is that of a built-in type, or of one that the text declares."""
         name = self.get_text(node.child_by_field_name("name") or node)
-        return find_size(name) is not None or re.search(_DECLARED + re.escape(name) + r"\b", self.text) is not None
+        return find_size(name) is not None or name in find_declared_types(self.text)
 
     def _list_subscripts(self, node: tree_sitter.Node) -> tuple[tuple[tree.Expression | None, ...], tree_sitter.Node]:
         """Return (the indices of nested subscripts in their order, the expression that they are applied to)."""
