@@ -14,6 +14,7 @@ from lanescope.app.emulate.feature import ADD
 from lanescope.app.emulate.forms import EmulateBody
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.feature import Tool
+from lanescope.app.layouts.feature import BLOCKED
 from lanescope.app.layouts.triton_facts import ConvertBody, build_conversion
 from lanescope.app.memory.questions import VerifyBody
 from lanescope.app.memory.verdicts import build_verified
@@ -28,7 +29,6 @@ def _ask(question: type, answer: Any, *, raw: bool = False) -> Tool[Any, Any]:
 
 _STORED = ("storage.swizzle", "storage.swizzle_by", "storage.base")
 WGMMA = "wgmma.mma_async.m64n64k16.f32.f16.f16"
-BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 ROWS = (
     AgentTool(
         name="find_instruction",

@@ -14,7 +14,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 MOST_ROUNDS = 4  # a repaired descriptor may show what it hid
-_LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ def write_changes(changes: Iterable[FileChange]) -> None:
             raw = path.read_bytes().decode("utf-8")
         except (OSError, ValueError):
             raise _refuse(change.name, "cannot be read as UTF-8") from None
-        ends = _LINE_END.findall(raw)
-        if _LINE_END.sub("\n", raw) != change.before:
+        ends = LINE_END.findall(raw)
+        if LINE_END.sub("\n", raw) != change.before:
             raise _refuse(change.name, "was changed while it was checked")
         lines = change.after.split("\n")
         text = "".join(line + end for line, end in zip(lines, [*ends, ""], strict=True))

@@ -17,8 +17,8 @@ from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
 from lanescope.app.check.facts import SourceSpan
+from lanescope.app.check.fixing import LINE_END
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _HALF = re.compile("[\ud800-\udfff]")
 _UNITS = {"utf-8": lambda text: len(text.encode("utf-8", "surrogatepass")), "utf-32": len}
 
@@ -37,18 +37,18 @@ class PlacedText:
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
         """Return the first and past last character of each line, without its end."""
-        ends = [match.span() for match in _LINE_END.finditer(self.text)]
+        ends = [match.span() for match in LINE_END.finditer(self.text)]
         return list(zip([0, *(past for _, past in ends)], [*(first for first, _ in ends), len(self.text)], strict=True))
 
     @cached_property
     def plain(self) -> str:
         """Return the text with LF line ends, for a check."""
-        return _LINE_END.sub("\n", self.text) if "\r" in self.text else self.text
+        return LINE_END.sub("\n", self.text) if "\r" in self.text else self.text
 
     @property
     def line_end(self) -> str:
         """Return the document's line end: that of its first line."""
-        match = _LINE_END.search(self.text)
+        match = LINE_END.search(self.text)
         return match[0] if match else "\n"
 
     def find_offset(self, position: types.Position) -> int:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
-_ANY_N = tuple(range(8, 257, 8))
-_INTEGER_N = (8, 16, 24, *range(32, 257, 16))
+from lanescope.ptx.table.wgmma import N_FLOAT, N_INTEGER
+
 _FLOAT8 = tuple("".join(pair) for pair in product(("E4M3", "E5M2"), repeat=2))
 _INTEGERS = tuple("".join(pair) for pair in product(("S8", "U8"), repeat=2))
 _NARROW = tuple("".join(pair) for pair in product(("S4", "U4"), repeat=2))
 # K, sizes of N, types and endings of the atoms of wgmma
 _GROUP_ROWS: tuple[tuple[int, tuple[int, ...], tuple[str, ...], tuple[str, ...]], ...] = (
-    (16, _ANY_N, ("F16F16F16", "F32F16F16", "F32BF16BF16"), ("",)),
-    (8, _ANY_N, ("F32TF32TF32",), ("_TN",)),
-    (32, _ANY_N, tuple(d + types for d in ("F16", "F32") for types in _FLOAT8), ("_TN",)),
-    (32, _INTEGER_N, tuple(f"S32{types}" for types in _INTEGERS), ("_TN", "_TN_SATURATE")),
+    (16, N_FLOAT, ("F16F16F16", "F32F16F16", "F32BF16BF16"), ("",)),
+    (8, N_FLOAT, ("F32TF32TF32",), ("_TN",)),
+    (32, N_FLOAT, tuple(d + types for d in ("F16", "F32") for types in _FLOAT8), ("_TN",)),
+    (32, N_INTEGER, tuple(f"S32{types}" for types in _INTEGERS), ("_TN", "_TN_SATURATE")),
 )
 # architecture, shape, types and endings of the atoms of mma.sync
 _WARP_ROWS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (

@@ -11,6 +11,7 @@ from itertools import product
 from lanescope.ptx.instruction import Family, InstructionVerb, OpcodeWords, OperandPlace, cite_ptx
 from lanescope.ptx.role import TENSOR, TmemIssue
 from lanescope.ptx.table.kinds import KINDS
+from lanescope.ptx.table.tcgen05 import GROUPS
 
 _DOES = "start D = A·B + D with D in tensor memory; one thread starts it, and it runs asynchronously"
 MMA = OpcodeWords("tcgen05.mma", _DOES, cite_ptx("9.7.16.10.9.1"))
@@ -25,7 +26,6 @@ STATIONARY_SPARSE = OpcodeWords(
 )
 OPCODES = {(False, False): MMA, (False, True): SPARSE, (True, False): STATIONARY, (True, True): STATIONARY_SPARSE}
 
-GROUPS = (".cta_group::1", ".cta_group::2")
 USES = ("fill", "use", "lastuse", "discard")
 OF_A = ("", *(f".collector::a::{use}" for use in USES))
 KEPT_B = ("", *(f".collector::b::{use}" for use in USES))  # sm_107 alone; PTX ISA 9.4, 9.7.18.10.10.1

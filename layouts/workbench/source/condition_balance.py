@@ -9,7 +9,7 @@ import re
 
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.preprocessing.directives import Directive, DirectiveText, find_directives
+from lanescope.reader.code.preprocessing.directives import OPENS, TURNS, Directive, DirectiveText, find_directives
 from lanescope.reader.code.preprocessing.lexing import blank_open_comment
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.syntax.source_text import is_python
@@ -17,8 +17,6 @@ from lanescope.reader.code.syntax.source_text import is_python
 UNBALANCED = "condition_unbalanced"
 TITLES = {UNBALANCED: "An #if has no #endif, or an #endif no #if"}
 _CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:if|el|endif)", re.M)
-_OPENS = frozenset(("if", "ifdef", "ifndef"))
-_CONTINUES = frozenset(("else", "elif", "elifdef", "elifndef", "endif"))
 _NO_CODE = re.compile(  # of Markdown, Python, scripts, diffs and prose, where # begins other lines
     r"\A#!|^@@ -\d|^[ \t]*#[ \t]+(?:el)?if[ \t]+(?!defined\b)[A-Za-z]\w*[ \t]+[A-Za-z]|"
     r"^[ \t]*```|\"\"\"|'''|^(?:import [\w.]+|from [\w.]+ import [^;\n]+|[ \t]*def \w+\([^;\n]*:)[ \t]*$",
@@ -38,9 +36,9 @@ def find_unbalanced_conditions(text: str) -> list[Pitfall]:
     opened: list[tuple[Directive, bool]] = []  # with whether its #else was met
     found: list[Pitfall] = []
     for directive in code.directives:
-        if directive.name in _OPENS:
+        if directive.name in OPENS:
             opened.append((directive, False))
-        elif directive.name not in _CONTINUES:
+        elif directive.name not in TURNS and directive.name != "endif":
             continue
         elif not opened:
             found.append(_make_pitfall(code, directive, "has no #if"))

@@ -24,8 +24,8 @@ COMPARED_TIMES = 4  # limit on all comparisons, as a multiple of the length of t
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")  # numbers, so that no name begins in one
 _SILENT = re.compile(r"\b(?:static_assert|assert|printf|fprintf)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*;")
-_OPENS = frozenset(("if", "ifdef", "ifndef"))
-_TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
+OPENS = frozenset(("if", "ifdef", "ifndef"))
+TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class DirectiveText:
             start = directive.past
             defines = self._defines_something(directive)
             shows = shows or defines
-            if defines or directive.name in _OPENS or directive.name in _TURNS or directive.name == "endif":
+            if defines or directive.name in OPENS or directive.name in TURNS or directive.name == "endif":
                 result.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
         return result if shows else []
 
@@ -180,12 +180,12 @@ def _pair_branches(directives: list[Directive]) -> None:
     """Link the branches of each condition, and set where it ends."""
     open_: list[tuple[int, int]] = []  # (the directive that opens it, its last branch)
     for n, directive in enumerate(directives):
-        if directive.name in _OPENS:
+        if directive.name in OPENS:
             open_.append((n, n))
         elif open_ and directive.name == "endif":
             first, _ = open_.pop()
             directives[first].end = n
-        elif open_ and directive.name in _TURNS:
+        elif open_ and directive.name in TURNS:
             first, last = open_[-1]
             directives[last].following = n
             open_[-1] = (first, n)
