@@ -150,10 +150,11 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
         _forget_object(ev, value, cell.name, integers, quiet)
     elif isinstance(value, ArrayValue):
         for inner in value.cells:
-            if not _is_known_by_name(inner.value):
+            item = inner.value
+            if type(item) is not OpaqueValue or item.head == "uninitialised":
                 _forget_cell(ev, inner, integers, quiet)
             elif not integers and not inner.const:
-                ev.write_cell(inner, OpaqueValue(ev.make_fresh_name(inner.name or str(inner.value)), inner.kind))
+                ev.write_cell(inner, OpaqueValue(ev.make_fresh_name(inner.name or str(item)), inner.kind))
     else:
         _forget_single_value(ev, cell, integers)
 
@@ -170,11 +171,6 @@ def _forget_single_value(ev: Evaluator, cell: Cell, integers: bool) -> None:
 def _is_number(value: Any) -> bool:
     """Return whether a pointer is a known number, such as nullptr."""
     return isinstance(value, Pointer) and not value.base.terms
-
-
-def _is_known_by_name(value: Any) -> bool:
-    """Return whether nothing is known of a value but its name, as of most items of large arrays."""
-    return type(value) is OpaqueValue and value.head != "uninitialised"
 
 
 def _make_unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValue:
