@@ -235,6 +235,7 @@ __global__ void __launch_bounds__(128) gemm("""
     assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
 
 
+@pytest.mark.thorough
 def test_a_descriptor_may_be_an_object_that_asm_converts() -> None:
     """As CUTLASS's GmmaDescriptor: a variable is copied, and the result of a call is moved."""
     descriptor = """union Descriptor {
@@ -309,6 +310,7 @@ def test_a_sum_that_is_overwritten_leaves_slices_of_k() -> None:
     assert code == "k_slices_left" and line.startswith("multiply<1>")
 
 
+@pytest.mark.thorough
 def test_maps_may_be_members_of_a_struct() -> None:
     """Each copy has the map of its member, and a kernel without a map of its own in its head is judged, too."""
     text = plant(

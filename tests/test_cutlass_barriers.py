@@ -46,7 +46,7 @@ ONE = (  # one warpgroup, whose first thread fills the only stage again after it
 )
 
 
-@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART, FIVE, ONE, COPIED), sample=2)
+@for_each("text", (RING, PIPELINE, TENSOR, STORED, APART, FIVE, ONE, COPIED), sample=1)
 def test_a_right_kernel_has_no_mistake(text: str) -> None:
     assert check_whole(text).findings == ()
 
@@ -113,7 +113,7 @@ MISTAKES = [
 ]
 
 
-@for_each("text, old, new, code, place", MISTAKES, sample=6)
+@for_each("text, old, new, code, place", MISTAKES, sample=4)
 def test_a_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, place: str) -> None:
     assert text.count(old) == 1, old
     found = find_lines(text.replace(old, new))

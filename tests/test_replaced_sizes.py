@@ -121,6 +121,7 @@ def test_d_may_be_added_to_the_first_columns_of_a_wider_matrix() -> None:
     assert describe(KERNEL, "M = 1024, N = 2048, K = 4096", (f"{PLACE} =", stored)) == {"result_misplaced"}
 
 
+@pytest.mark.thorough
 def test_a_part_of_k_may_be_meant() -> None:
     """The first 1,024 of 4,096, by a number of its own; all but the last slice of a matrix with columns that pad it."""
     part = KERNEL.replace("int K)", "int K, int part)").replace("M, N, K);", "M, N, K, part);")

@@ -49,7 +49,7 @@ STYLES = {
 }
 
 
-@for_each("text", STYLES.values(), ids=list(STYLES), sample=3)
+@for_each("text", STYLES.values(), ids=list(STYLES), sample=2)
 def test_sizes_of_other_names_are_found(text: str) -> None:
     assert is_proved(text)
     wrong = re.sub(r"c\[r \* \w+ \+ n\]", "c[r * 64 + n]", text)

@@ -268,6 +268,7 @@ def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
     assert "the same scale factors of B" in explain_open(ones, text=PACKED)
 
 
+@pytest.mark.thorough
 def test_a_template_may_be_given_maps_of_several_ranks() -> None:
     """A copy has as many coordinates as its map has dimensions."""
     box = "      load(sA, &ta, &full, t * BK, row);\n      load(sB, &tb, &full, t * BK, col);\n"
@@ -302,6 +303,7 @@ def test_a_template_may_be_given_maps_of_several_ranks() -> None:
     assert found.code == "row_coordinate_wrong"
 
 
+@pytest.mark.thorough
 def test_a_template_may_have_nothing_but_specializations() -> None:
     asm_ = LOADED.replace('"r"(at)', '"r"(from)').strip()
     helper = "template <int N> __device__ void load_d(float* r, uint32_t from);\n"
@@ -314,6 +316,7 @@ def test_a_template_may_have_nothing_but_specializations() -> None:
     assert run_blocks(plant(("load_d<2>(r, at)", "load_d<1>(r, at)"), text=called)).open
 
 
+@pytest.mark.thorough
 def test_an_opcode_may_take_its_parts_from_constant_strings() -> None:
     """The constraint "C" writes an array of characters into the PTX: CUDA's Inline PTX Assembly, "Constraints"."""
     struct = 'struct Shape { static constexpr char lanes[] = ".32x32b", other[] = ".16x64b"; };\n'
@@ -352,6 +355,7 @@ def test_a_block_may_have_no_tile() -> None:
     assert ["computes nothing" in one.message for one in half.open] == [True]
 
 
+@pytest.mark.thorough
 def test_tiles_may_be_in_groups_that_divide_larger_matrices() -> None:
     of_group = plant(
         ("blockIdx.x % (M / 128)", "blockIdx.x % 16"), ("/ (M / 128)", "/ 16"), text=plant(*_LINE, text=BY_TMA)
@@ -380,6 +384,7 @@ TEMPLATE = plant(
 )
 
 
+@pytest.mark.thorough
 def test_launches_of_a_template_may_have_maps_of_different_boxes() -> None:
     text = f"{TEMPLATE}{_LAUNCH.format(32)}{_LAUNCH.format(64)}}}"
     assert run_blocks(text).proved == {"gemm"}

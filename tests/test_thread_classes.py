@@ -58,7 +58,7 @@ struct Sum {
         (("TileA(As).template load<128>", "TileA(As).template load<64>"), ""),  # twice the same rows
         (("b_tile.template load<128>", "b_tile.template load<256>"), "take other elements"),  # half of them
     ],
-    sample=3,
+    sample=2,
 )
 def test_objects_are_constructed_and_their_templates_called(change: tuple[str, str], why: str) -> None:
     found, open_, _ = judge_results(plant(change, text=CLASSES), {}, (), {"gemm"})
@@ -94,7 +94,7 @@ PLACED = "(blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN"
         ("", "int at[2] = {(int)blockIdx.y, (int)blockIdx.x};\n  auto& [row, col] = at;"),
         ("", "int n = CEIL_DIV(N, BN), at = blockIdx.y * n + blockIdx.x, row = at / n, col = at % n;"),  # of no header
     ],
-    sample=2,
+    sample=1,
 )
 def test_several_results_of_a_function_are_known(head: str, code: str) -> None:
     placed = PLACED.replace("blockIdx.y", "row").replace("blockIdx.x", "col")

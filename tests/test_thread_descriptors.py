@@ -55,7 +55,7 @@ def test_descriptors_reach_all_of_the_memory_that_a_block_may_have() -> None:
     assert (made.verified, made.findings) == (2, [])
 
 
-@for_each("static_first", [True, False])
+@for_each("static_first", [True, False], sample=1)
 def test_arrays_and_dynamic_shared_memory_do_not_overlap_whichever_is_declared_first(static_first: bool) -> None:
     arrays = RIGHT[RIGHT.index("  __shared__ __align__") : RIGHT.index("  float d")]
     both = ["  extern __shared__ __align__(1024) half sA[];\n", "  __shared__ __align__(1024) half b[160 * 64];\n"]
