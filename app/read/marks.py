@@ -168,15 +168,11 @@ def _place_tags(text: str, pieces: Sequence[TextPiece], owner: Sequence[int]) ->
     """
     tags = []
     for n, piece in enumerate(pieces):
-        places = (next((i for i in range(a, b) if _is_owned(text, owner, i, n)), -1) for a, b in piece.spans)
+        places = (next((i for i in range(a, b) if owner[i] == n and not text[i].isspace()), -1) for a, b in piece.spans)
         owned = [place for place in places if place >= 0]
         visible = [place for place in owned if place - text.rfind("\n", 0, place) <= FAR]
         tags.append((visible or owned or [-1])[0])
     return tags
-
-
-def _is_owned(text: str, owner: Sequence[int], at: int, piece: int) -> bool:
-    return owner[at] == piece and not text[at].isspace()
 
 
 def _tag_run(run: TextRun, pieces: Sequence[TextPiece], tagged: bool) -> list[TextRun]:

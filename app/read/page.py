@@ -277,7 +277,9 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         **_draw_meanings(meanings),
         "grouped": group_forms,
         "near": [catalog.find(ptx) for ptx in nearest],
-        "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",
+        "module": triton.link_form({"text": text})
+        if any(meaning.kind == "triton" for meaning in meanings) and parse_module(text)
+        else "",
         "accepted": text_meanings.ACCEPTED,
         "in_majors": meaning_links.format_major_query,
         "stages": meaning_links.link_stages,
@@ -286,11 +288,6 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "files_form": form_of(FilesForm, {}),
     }
     return render_page(request, "read/page.html", context, 422 if error else 200)
-
-
-def _link_module(text: str) -> str:
-    """Return the page of a TTGIR module, "" for any other text."""
-    return triton.link_form({"text": text}) if parse_module(text) else ""
 
 
 def group_forms(texts: list[str]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -184,7 +184,7 @@ def _choose_operand(bench: Workbench) -> int:
     if wrong is not None:
         return wrong
     unknown = next((n for n, o in enumerate(bench.operands) if o.steps and o.verdict == "unknown"), None)
-    return 0 if unknown is None or _is_any_right(bench) else unknown
+    return 0 if unknown is None or (bool(bench.operands) and bench.operands[0].verdict == "match") else unknown
 
 
 def _choose_step(bench: Workbench, chosen: str) -> tuple[int, int]:
@@ -199,10 +199,6 @@ def _choose_step(bench: Workbench, chosen: str) -> tuple[int, int]:
         return at, -1
     steps = bench.operands[at].steps
     return at, next((n for n, step in enumerate(steps) if step.verdict == "mismatch"), 0)
-
-
-def _is_any_right(bench: Workbench) -> bool:
-    return bool(bench.operands) and bench.operands[0].verdict == "match"
 
 
 # the verdict ----------------------------------------------------------------------------------------------------------

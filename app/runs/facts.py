@@ -334,7 +334,9 @@ def load_evidence() -> tuple[DeviceEvidence, ...]:
         DeviceEvidence(
             meta=data["meta"],
             rows=summarize(data),
-            parts={name: _parse_cases(data[name]) for name in PARTS if name in data},
+            parts={
+                name: {what: EvidenceCase(**row) for what, row in data[name].items()} for name in PARTS if name in data
+            },
         )
         for data in hardware_runs.load_evidence()
     )
@@ -371,7 +373,3 @@ def count_family_runs() -> tuple[FamilyRuns, ...]:
 def list_contradictions() -> tuple[Contradiction, ...]:
     """Return the cases in which the stored evidence of two devices differs."""
     return tuple(find_contradictions(hardware_runs.load_evidence()))
-
-
-def _parse_cases(part: dict[str, Json]) -> dict[str, EvidenceCase]:
-    return {what: EvidenceCase(**row) for what, row in part.items()}

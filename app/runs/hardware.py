@@ -32,11 +32,6 @@ NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with
 KNOWN_SECONDS = 60.0
 
 
-def explain_missing_cupy() -> str:
-    """Return why no worker can run CUDA here, "" if CuPy is installed; looked up, not imported."""
-    return "" if importlib.util.find_spec("cupy") else NO_CUPY
-
-
 def make_no_devices(reason: str) -> DeviceList:
     """Return a report without devices, with the reason."""
     return DeviceList(available=False, reason=reason, devices=[])
@@ -62,7 +57,7 @@ class ServerHardware:
         installed.
         """
         self.pool = pool or WorkerPool()
-        self.why_not = explain_missing_cupy() if why_not is None else why_not
+        self.why_not = ("" if importlib.util.find_spec("cupy") else NO_CUPY) if why_not is None else why_not
         self.fleet = fleet
         if fleet:
             fleet.ledger = self.pool.ledger

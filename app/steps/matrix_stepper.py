@@ -145,7 +145,7 @@ def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
         steps=steps,
         s=_build_tile(moved, numbers, tile_numbers),
         addresses=[int(at) for move in moved.moves for at in move.addresses],
-        wavefronts=_count_wavefronts(moved),
+        wavefronts=sum({move.phase: move.wavefronts for move in moved.moves}.values()) if moved.measured else None,
         registers=_format_registers(moved, slot_numbers),
         written=_collect_written(moved, numbers),
         note=i.family.note,
@@ -226,10 +226,6 @@ def _collect_written(moved: MovedTile, numbers: Numbers) -> Numbers:
     mine = (moved.got >= 0) & ~twice & (col >= moved.first_col) & (col < moved.first_col + op.col_count)
     out[row[mine] * op.col_count + col[mine] - moved.first_col] = numbers[mine]
     return out
-
-
-def _count_wavefronts(moved: MovedTile) -> int | None:
-    return sum({move.phase: move.wavefronts for move in moved.moves}.values()) if moved.measured else None
 
 
 def _format_registers(moved: MovedTile, numbers: Numbers) -> list[list[str | None]]:

@@ -21,7 +21,7 @@ from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, Described
 from lanescope.app.steps.wgmma_fields import caption_field, explain_line, mark_field, name_mn
 from lanescope.app.steps.wgmma_product import DescribedProduct, WgmmaMove, WgmmaStep
 from lanescope.app.steps.wgmma_registers import caption_next_step, caption_warp
-from lanescope.descriptor.matrix import Descriptor, find_unread_fields
+from lanescope.descriptor.matrix import find_unread_fields
 from lanescope.ptx.instruction import WARP, Operand
 
 WARP_ROWS = 16
@@ -284,7 +284,7 @@ def _make_advance_step(product: DescribedProduct, step: int) -> WgmmaStep:
     for name, operand in product.operands.items():
         before, now = operand.words[step - 1], operand.words[step]
         on = now.start_address - before.start_address
-        same = same and _has_same_strides(before, now)
+        same = same and before.replace(start_address_encoded=0) == now.replace(start_address_encoded=0)
         start = f"{on} bytes to `{format_address(now.start_address)}` ({on // 16:+d} in the field)"
         parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
@@ -294,10 +294,6 @@ def _make_advance_step(product: DescribedProduct, step: int) -> WgmmaStep:
     return _make_step(
         "advance", f"K step {step} · descriptor{'s' * (len(product.operands) > 1)}", text, index=step, k_step=step
     )
-
-
-def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
-    return before.replace(start_address_encoded=0) == now.replace(start_address_encoded=0)
 
 
 def _make_whole_read_step(product: DescribedProduct, step: int) -> WgmmaStep:

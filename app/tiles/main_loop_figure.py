@@ -89,7 +89,10 @@ def _format_stage(stage: main_loop_facts.LoopStage) -> tuple[str, str]:
 
 
 def _build_panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, float]) -> FigurePanel:
-    status = np.array([[WRONG if _is_bad(step) else RIGHT for step in row] for row in rows], dtype=np.int32)
+    status = np.array(
+        [[WRONG if step.wrong or step.wavefronts > step.ideal else RIGHT for step in row] for row in rows],
+        dtype=np.int32,
+    )
     texts = [[_format_cell(step) for step in row] for row in rows]
     return FigurePanel(
         name.lower(),
@@ -104,10 +107,6 @@ def _build_panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[flo
         status=status,
         row_names=tuple(f"w{warp}" for warp in range(len(rows))),
     )
-
-
-def _is_bad(step: LoopStep) -> bool:
-    return bool(step.wrong) or step.wavefronts > step.ideal
 
 
 def _format_cell(step: LoopStep) -> str:

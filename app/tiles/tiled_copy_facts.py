@@ -305,7 +305,9 @@ def build_cost_sides(tiled_copy: TiledCopy, body: Json) -> tuple[SharedCopySide 
         shared = memory.make_shared_side(tiled_copy, storage(spec, tiled_copy.element_bits, major), side)
     if get_field_value(body, "global", None) is not None:
         found = parse_cute_layout(require_text(body["global"], "global"), "global")
-        across = memory.count_global_sectors(tiled_copy, found, _get_other_side(side))
+        across = memory.count_global_sectors(
+            tiled_copy, found, {"source": "destination", "destination": "source", "": ""}[side]
+        )
     return shared, across
 
 
@@ -335,10 +337,6 @@ def build_tiled_copy(body: Json) -> TiledCopyFacts:
         global_=across,
         notes=list_copy_notes(copy, body),
     )
-
-
-def _get_other_side(side: str) -> str:
-    return {"source": "destination", "destination": "source", "": ""}[side]
 
 
 def _build_side(side: TransferSide) -> CopySide:

@@ -39,7 +39,7 @@ def replace_unknown_words(
         else:
             continue
         unknown.discard(word)
-        syntax = _drop_modifier(syntax, word)
+        syntax = replace(syntax, modifiers=tuple(modifier for modifier in syntax.modifiers if modifier != word))
     wrong = [word for word in words if word in unknown and _TYPE_LIKE.fullmatch(word)]
     return _replace_types(words, syntax, rows, wrong, reasons)
 
@@ -49,10 +49,6 @@ def _insert_word(words: Sequence[str], word: str, others: Sequence[str], correct
     left = list(others)
     before = sum(left.count(other) > 0 for other in words[: words.index(word)])
     return *left[:before], correct, *left[before:]
-
-
-def _drop_modifier(syntax: OpcodeSyntax, word: str) -> OpcodeSyntax:
-    return replace(syntax, modifiers=tuple(modifier for modifier in syntax.modifiers if modifier != word))
 
 
 def _replace_types(

@@ -138,7 +138,7 @@ class LinearLayout:
 
 def make_identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> LinearLayout:
     """Return the layout of an index along one axis."""
-    bases = tuple(_make_unit_basis(axis, rank, 1 << bit) for bit in range(log2(count)))
+    bases = tuple(tuple(1 << bit if n == axis else 0 for n in range(rank)) for bit in range(log2(count)))
     return LinearLayout({name: bases}, tuple(count if a == axis else 1 for a in range(rank)), tuple(order))
 
 
@@ -176,10 +176,6 @@ def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:
         else:
             digits.append((2, value))
     return digits or [(1, 0)]
-
-
-def _make_unit_basis(axis: int, rank: int, value: int) -> Basis:
-    return tuple(value if n == axis else 0 for n in range(rank))
 
 
 def linear_from_cute(layout: CuteLayout, tile: Sequence[int]) -> LinearLayout:

@@ -38,7 +38,11 @@ def parse_atom(text: TermText, value: Any, depth: int = 0) -> AtomMeaning | None
 def _parse_alone(text: TermText, value: SyntaxTerm, depth: int) -> AtomMeaning | None:
     """Return the atom of a term that neither wraps another atom nor is conditional."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
-        return _select_by_types(text, value)
+        return (
+            parse_selector(text, value)
+            if any(parse_dtype(text, argument) for argument in (value.angle or ())[:2])
+            else None
+        )
     if value.name == "make_trivial_tiled_mma":
         return _parse_trivial_mma(text, value)
     if value.name.endswith("Op") and value.args is not None:
@@ -102,15 +106,6 @@ def list_undefined(text: TermText, value: SyntaxTerm) -> tuple[str, ...]:
         sizes = shape.inside if isinstance(shape, SyntaxTerm) else ()
         out.append(text.format_words(sizes[1] if len(sizes) > 1 else shape))
     return tuple(dict.fromkeys(out))
-
-
-def _select_by_types(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
-    """Return the atom that a selector chooses; None if the types of both A and B are unknown."""
-    return (
-        parse_selector(text, value)
-        if any(parse_dtype(text, argument) for argument in (value.angle or ())[:2])
-        else None
-    )
 
 
 def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:

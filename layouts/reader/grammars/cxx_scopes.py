@@ -275,12 +275,8 @@ def _make_function_scope(
             outside = _MEMBER.search(before[: name.start()])
             scope.member_of = outside[1] if outside else ""
             return scope
-        opened = code.find("(", _skip_parentheses(code, opened, at), at)
+        opened = code.find("(", _split_brackets(code, opened + 1, at)[1], at)
     return None
-
-
-def _skip_parentheses(code: str, opened: int, at: int) -> int:
-    return _split_brackets(code, opened + 1, at)[1]
 
 
 def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope | None:

@@ -50,9 +50,9 @@ def recognise_ptxas_message(text: str) -> tuple[TextMeaning, ...]:
         return ()
     means: list[str] = []
     for line in text.splitlines():
-        if meaning := _explain_line(line):
+        if meaning := next((means for message, means in _MESSAGES if re.search(message, line)), ""):
             means.append(meaning)  # a message may go on in the next line
-            if _names_instruction(line):
+            if _OPCODE.search(line) or _SHAPE.search(line) or _find_feature(line):
                 return _make_meanings(line, means)
     return ()
 
@@ -61,7 +61,9 @@ def _make_meanings(line: str, means: list[str]) -> tuple[TextMeaning, ...]:
     """Return the meaning of a message, if this line names an instruction, a shape or a feature; else ()."""
     opcode, shape, feature = _find_opcode(line), _parse_named_shape(line), _find_feature(line)
     notices = list(dict.fromkeys(means))
-    legal = _list_shapes(opcode)
+    legal = [
+        shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
+    ]
     near = _find_nearest_shapes(shape, legal)
     if near is not None:
         notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
@@ -78,13 +80,6 @@ def _parse_named_shape(line: str) -> str:
     return match[0] if match else ""
 
 
-def _list_shapes(opcode: str) -> list[str]:
-    """Return the shapes of an opcode's instructions; those of all instructions if the opcode is ""."""
-    return [
-        shape for shape in dict.fromkeys(i.shape for i in catalog.instructions() if _has_opcode(opcode, i.ptx)) if shape
-    ]
-
-
 def _find_nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
     """Return the legal shapes nearest to an illegal one; None if the shape is legal or cannot be parsed."""
     if not shape or shape in legal or not parse_sizes(shape):
@@ -96,14 +91,6 @@ def _find_opcode(line: str) -> str:
     """Return the opcode in a message, "" if there is none."""
     named = _OPCODE.search(line)
     return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
-
-
-def _explain_line(line: str) -> str:
-    return next((means for message, means in _MESSAGES if re.search(message, line)), "")
-
-
-def _names_instruction(line: str) -> bool:
-    return bool(_OPCODE.search(line) or _SHAPE.search(line) or _find_feature(line))
 
 
 def _find_feature(line: str) -> str:

@@ -199,7 +199,7 @@ def _has_32_bits(text: str, word: int) -> bool:
 
 def _list_doubts(word: int) -> tuple[str, ...]:
     """Return the reasons why a word may not be a complete descriptor."""
-    count = _count_reserved_runs(word)
+    count = sum(bool(word >> low & (1 << width) - 1) for low, width in RESERVED)
     if _is_strange(word) and count >= UNLIKELY:
         return (
             f"{count} of its {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor"
@@ -210,11 +210,6 @@ def _list_doubts(word: int) -> tuple[str, ...]:
             "Bits 32 to 63 are 0: no SBO and no swizzle. A complete descriptor has 64 bits; was the high word lost?",
         )
     return ()
-
-
-def _count_reserved_runs(word: int) -> int:
-    """Count the groups of reserved bits of a word that are not 0."""
-    return sum(bool(word >> low & (1 << width) - 1) for low, width in RESERVED)
 
 
 def _recognise_built(text: str) -> tuple[TextMeaning, ...]:

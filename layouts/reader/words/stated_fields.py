@@ -174,7 +174,10 @@ def compare_sizes(text: str, word: IdescWord) -> tuple[str, ...]:
     if len(text) > _LONGEST or "\n" in text.strip():
         return ()
     stated = [
-        (name, size) for m, n, big_m, big_n in _SHAPE.findall(text) for name, size in _name_sizes(m, n, big_m, big_n)
+        (name, size)
+        for m, n, big_m, big_n in _SHAPE.findall(text)
+        for name, size in (("M", m or big_m), ("N", n or big_n))
+        if size
     ]
     sizes = {"M": word.m, "N": word.n}
     return tuple(
@@ -182,7 +185,3 @@ def compare_sizes(text: str, word: IdescWord) -> tuple[str, ...]:
         for name, size in dict.fromkeys(stated)
         if int(size) != sizes[name]
     )
-
-
-def _name_sizes(m: str, n: str, big_m: str, big_n: str) -> Iterator[tuple[str, str]]:
-    return ((name, size) for name, size in (("M", m or big_m), ("N", n or big_n)) if size)

@@ -58,7 +58,7 @@ def check_operands(
             open_.append(_make_unverified_point(bench, operand))
         for step in list_first_wrong_steps(operand):
             code = step.causes[0].code if step.causes else ""
-            if code == "not_canonical" and _is_map_refused(bench, operand):
+            if code == "not_canonical" and operand.storage is not None and bench.pieces[operand.storage].notices:
                 continue  # the map is reported instead
             if why := explain_mismatch_doubt(guesses, operand, step):
                 open_.append(OpenPoint(why, step.span))
@@ -84,11 +84,6 @@ def drop_proved_points(
         if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
     }
     return [point for point in points if point not in verified_points]
-
-
-def _is_map_refused(bench: Workbench, operand: VerifiedOperand) -> bool:
-    """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
-    return operand.storage is not None and bool(bench.pieces[operand.storage].notices)
 
 
 def explain_mismatch_doubt(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:

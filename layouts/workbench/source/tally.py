@@ -39,7 +39,7 @@ def count_verified(
     for operand in bench.operands:
         lacks = describe_lack(operand)
         assumed = _find_assumed_storage(operand, guesses)
-        doubts = {} if assumed else _find_doubts(operand, why_open)
+        doubts = {} if assumed else {step.span: why_open(operand, step) for step in list_first_wrong_steps(operand)}
         for step in operand.steps:
             if step.verdict == "unknown":
                 add(lacks, step.span)
@@ -95,8 +95,3 @@ def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
     assumed = next((assumption.summary for assumption in operand.assumed), "")
     guess = guesses.find_guessed_storage(operand)
     return assumed or (guess[0].upper() + guess[1:] if guess else "")
-
-
-def _find_doubts(operand: VerifiedOperand, why_open: Callable[[VerifiedOperand, OperandStep], str]) -> dict[Span, str]:
-    """Map each place with wrong steps to the reason why they are no finding, "" if they are one."""
-    return {step.span: why_open(operand, step) for step in list_first_wrong_steps(operand)}

@@ -15,7 +15,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import FoundDescriptor
-from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolBits, SymbolicInt, make_symbol
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt, make_symbol
 from lanescope.workbench.results import Assumption
 
 CHOICES = ("1", "2", "4", "8", "16")
@@ -136,11 +136,7 @@ def _substitute_in_argument(value: Any, sizes: Mapping[str, int]) -> Any:
 def _substitute_in_integer(value: SymbolicInt | None, sizes: Mapping[str, int]) -> SymbolicInt | None:
     if value is None or not any(n for p in value.pieces for n, _ in p.source.terms if "sizeof(" in n):
         return value
-    return replace(value, pieces=tuple(_substitute_in_piece(p, sizes) for p in value.pieces))
-
-
-def _substitute_in_piece(piece: SymbolBits, sizes: Mapping[str, int]) -> SymbolBits:
-    return replace(piece, source=substitute_in_line(piece.source, sizes))
+    return replace(value, pieces=tuple(replace(p, source=substitute_in_line(p.source, sizes)) for p in value.pieces))
 
 
 def substitute_in_line(source: LinearExpression, sizes: Mapping[str, int]) -> LinearExpression:

@@ -51,7 +51,7 @@ _UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evalu
 def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     """Evaluate a call; the result is a ReferredPlace if the function returns a reference."""
     function = node.function
-    if not ev.python and _is_unevaluated(function):
+    if not ev.python and isinstance(function, tree.Name) and function.last in _UNEVALUATED:
         return make_free(ev.format_expression(node), BOOL)
     call = _resolve_call(ev, node, scope)
     target = ev.load_place(call.target, function) if isinstance(call.target, PLACES) else call.target
@@ -76,10 +76,6 @@ def _launch_kernels(ev: Evaluator, call: Invocation, kernels: Sequence[FunctionS
         return None
     with leave_loops(ev):
         return _call_target(ev, call)
-
-
-def _is_unevaluated(function: tree.Expression) -> bool:
-    return isinstance(function, tree.Name) and function.last in _UNEVALUATED
 
 
 def _call_target(ev: Evaluator, call: Invocation) -> Any:

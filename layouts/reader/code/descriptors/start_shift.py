@@ -70,7 +70,7 @@ def _find_shift(text: str, span: Span, amount: int) -> Span | None:
 
 def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[Pitfall]:
     """Yield a pitfall if the address in the start field at bit `low` is unshifted or a generic pointer."""
-    piece = _find_start_piece(value, low)
+    piece = next((piece for piece in value.pieces if piece.low == low), None)
     if piece is None or _is_made_elsewhere(value, piece):
         return
     is_address = any(_ADDRESS.search(name) for name, _ in piece.source.terms)
@@ -106,10 +106,6 @@ def _has_wide_start(value: SymbolicInt, low: int) -> bool:
 
 def _get_low(piece: SymbolBits) -> int:
     return piece.low
-
-
-def _find_start_piece(value: SymbolicInt, low: int) -> SymbolBits | None:
-    return next((piece for piece in value.pieces if piece.low == low), None)
 
 
 def _is_joined_halves(value: SymbolicInt) -> bool:

@@ -42,7 +42,7 @@ def blank_uncompiled_code(text: str, macros: Mapping[str, str]) -> str:
     >>> blank_uncompiled_code("a;\n#if 0\nb;\n#else\nc;\n#endif\n", {})
     'a;\n#if 0\n  \n#else\nc;\n#endif\n'
     """
-    if not (_CONDITION.search(text) or has_branch(text)) or is_ptx_module(text) or is_python(text):
+    if not (_CONDITION.search(text) or _BRANCH.search(text)) or is_ptx_module(text) or is_python(text):
         return text
     blanked = _blank_spans(text, find_uncompiled_parts(text, macros)) if _CONDITION.search(text) else text
     blanked = _blank_spans(blanked, _join_spans(find_dead_blocks(blanked, macros)))
@@ -102,11 +102,6 @@ def intersect_spans(left: Sequence[Span], right: Sequence[Span]) -> Sequence[Spa
         else:
             m += 1
     return common
-
-
-def has_branch(text: str) -> bool:
-    """Return whether a text has an if or a while."""
-    return _BRANCH.search(text) is not None
 
 
 def find_dead_blocks(text: str, macros: Mapping[str, str]) -> Iterator[Span]:

@@ -132,13 +132,9 @@ def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry],
         if mentions:
             callers.append(
                 mentions == len(re.findall(rf"\b{function.name}{_CALLED}", body))
-                and _is_done(ev, other, uninstantiated)
+                and (id(other) in ev.called or id(other) in uninstantiated)
             )
     return bool(callers) and all(callers)
-
-
-def _is_done(ev: Evaluator, function: tree.Function, uninstantiated: set[int]) -> bool:
-    return id(function) in ev.called or id(function) in uninstantiated
 
 
 def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iterator[str]:

@@ -34,11 +34,6 @@ def get_iteration_limit(ev: Evaluator) -> int:
     return MOST_ITERATIONS[min(len(ev.loops), len(MOST_ITERATIONS) - 1)]
 
 
-def _get_free_limit(ev: Evaluator) -> int:
-    """Return how many iterations to run of the current loop if its bound is unknown."""
-    return FREE_ITERATIONS[min(len(ev.loops), len(FREE_ITERATIONS)) - 1]
-
-
 def _get_step_limit(ev: Evaluator) -> int:
     """Return how many steps a loop may take that builds nothing."""
     return min(ev.steps_left // 3, MOST_SPENT[min(len(ev.loops), len(MOST_SPENT) - 1)])
@@ -71,7 +66,7 @@ class LoopRun:
 
     def limit_iterations(self, ev: Evaluator) -> None:
         """Limit the iterations to those of a loop with an unknown bound."""
-        self.most = min(self.most, _get_free_limit(ev))
+        self.most = min(self.most, FREE_ITERATIONS[min(len(ev.loops), len(FREE_ITERATIONS)) - 1])
 
     def has_findings(self, ev: Evaluator) -> bool:
         """Return whether the loop has added findings."""

@@ -38,7 +38,7 @@ def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evalua
     ev = Evaluator(text, budget, python)
     ev.frames.append(CallFrame("", (0, len(text))))
     ev.prelude = NameScope()
-    for statement in () if python else parse_prelude():
+    for statement in () if python else _parse_definitions(PRELUDE):
         ev.define(statement, ev.prelude)
     union, ev.unions = ("", frozenset()) if python else find_fields_union(text)
     added = "" if python else union + write_vector_types(text)
@@ -46,10 +46,6 @@ def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evalua
         ev.define(statement, ev.prelude)
     ev.globals = NameScope(NameScope(ev.prelude), "namespace")
     return ev, ev.globals
-
-
-def parse_prelude() -> tuple[tree.Statement, ...]:
-    return _parse_definitions(PRELUDE)
 
 
 @lru_cache(maxsize=64)

@@ -129,7 +129,9 @@ class DeclarationLowering(FunctionLowering):
             specialized = self._lower_path(named)[-1][1]
             named = named.child_by_field_name("name")
         bases = [
-            tree.Type((("a virtual base", None),)) if _is_virtual_clause(clause) else self.lower_type(child)
+            tree.Type((("a virtual base", None),))
+            if any(child.type == "virtual" for child in clause.children)
+            else self.lower_type(child)
             for clause in node.named_children
             if clause.type == "base_class_clause"
             for child in clause.named_children
@@ -281,10 +283,6 @@ class DeclarationLowering(FunctionLowering):
                 value = tree.Binary("*", value, self._lower_field(factor, "declarator"), span=self.get_span(child))
             result.append(value)
         return tuple(result) or None
-
-
-def _is_virtual_clause(clause: tree_sitter.Node) -> bool:
-    return any(child.type == "virtual" for child in clause.children)
 
 
 def _is_prototype(

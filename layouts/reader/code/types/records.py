@@ -97,7 +97,9 @@ def _add_methods(record: RecordType, functions: dict[str, list[tree.Function]]) 
     for name, function in functions.items():
         function_set = FunctionSet(merge_declarations(function), inner)
         used = record.methods.get(name)
-        known = used is not None and id(used) in {id(c) for c in _list_used_functions(record)}
+        known = used is not None and id(used) in {
+            id(c) for c in record.scope.names.get("(used)", ()) if isinstance(c, FunctionSet)
+        }
         record.methods[name] = function_set.join_functions(used) if known and used is not None else function_set
         if record.python or name != record.name:
             inner.names[name] = record.methods[name]
@@ -209,10 +211,6 @@ def _inherit_members(record: RecordType, base: RecordType, dependent: bool) -> N
     else:
         for name, value in base.scope.names.items():
             record.scope.names.setdefault(name, value)
-
-
-def _list_used_functions(record: RecordType) -> list[FunctionSet]:
-    return [c for c in record.scope.names.get("(used)", ()) if isinstance(c, FunctionSet)]
 
 
 def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaration) -> None:

@@ -109,10 +109,6 @@ def _make_plain(number: Number) -> Number:
     return ThreadNumber(terms, number.kind)
 
 
-def has_underscore(at: Any) -> bool:
-    return UNDERSCORE in list_leaves(at)
-
-
 def slice_tensor(run: KernelRunner, tensor: CuteTensor, coordinate: Sequence[Any]) -> CuteTensor | None:
     """Return the modes at the underscores of a coordinate; one of rank 0 if it has none."""
     layout = tensor.layout
@@ -128,7 +124,7 @@ def _slice_modes(run: KernelRunner, layout: CuteLayout, coordinate: tuple[Any, .
     for mode, at in zip(layout.modes, coordinate, strict=True):
         if at is UNDERSCORE:
             kept.append(mode)
-        elif isinstance(at, tuple) and has_underscore(at) and len(at) == mode.rank:
+        elif isinstance(at, tuple) and UNDERSCORE in list_leaves(at) and len(at) == mode.rank:
             inner, moved = _slice_modes(run, mode, at)
             kept += inner
             total = add_numbers(total, moved)

@@ -24,7 +24,7 @@ def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, span
     followed = address is not None and "m8n8" in opcode and "b16" in opcode
     if not followed or not run.follows_bytes or (not run.runs_everyone() and not _has_complete_warps(run)):
         return [make_open_data(run.threads, 4)] * count
-    arguments = run.mask & _gives_address(run, count)
+    arguments = run.mask & (np.arange(run.threads) % 32 < 8 * count)
     rows = run.load_shared(address, 16, arguments, site)
     writers = tuple(np.unique(run.shared.writer.take(address, mode="clip")).tolist())
     places = np.asarray(address)[arguments]
@@ -45,10 +45,6 @@ def _note_read(run: KernelRunner) -> int:
         return 0
     run.order.matrices.add(run.order.reads)
     return run.order.reads
-
-
-def _gives_address(run: KernelRunner, count: int) -> Any:
-    return np.arange(run.threads) % 32 < 8 * count
 
 
 def _has_complete_warps(run: KernelRunner) -> bool:

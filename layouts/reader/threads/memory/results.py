@@ -227,15 +227,11 @@ def _may_be_zero(value: FloatConstant | ThreadNumber) -> bool:
 def _join_results(run: KernelRunner, found: list[DataBytes], reductions: list[Reduction]) -> Any:
     """Return the first of elements of D that are the same, and in all of the reductions; else a reduction."""
     first = found[0]
-    alike = all(_is_same_element(first, one) for one in found[1:])
+    alike = all(bool(((first.thread == one.thread) & (first.byte == one.byte)).all()) for one in found[1:])
     reduced = [_make_reduction(run, one) for one in found] if reductions or not alike else []
     if not alike or not all(_depends_on(run, one, reduced[0]) for one in reductions):
         return _join_reductions([*reductions, *reduced])
     return _join_alike(run, found)
-
-
-def _is_same_element(one: DataBytes, other: DataBytes) -> bool:
-    return bool(((one.thread == other.thread) & (one.byte == other.byte)).all())
 
 
 def _note_factors(run: KernelRunner, result: DataBytes, others: Sequence[DataBytes]) -> None:
