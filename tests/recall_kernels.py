@@ -6,6 +6,8 @@ tcgen05.mma and mma.sync (tests/recall_thread_kernels.py). tests/test_check_reca
 
 from __future__ import annotations
 
+import re
+
 from tests.recall_thread_kernels import THREAD_KERNELS
 
 
@@ -35,10 +37,21 @@ __device__ __forceinline__ void wait(uint32_t bar, uint32_t phase) {
 #define WAIT0 asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory")
 """
 
+LAUNCH = r"""void launch(void* a, void* b, float* c, uint64_t M, uint64_t N, uint64_t K) {
+  CUtensorMap mapA{}, mapB{};
+  uint64_t da[2] = {K, M}, db[2] = {K, N}, pitch[1] = {K * \2};
+  uint32_t ba[2] = {\4, \5}, bb[2] = {\4, \6}, es[2] = {1, 1};
+  cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_\1, 2, a, da, pitch, ba, es, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      CU_TENSOR_MAP_SWIZZLE_\3, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_\1, 2, b, db, pitch, bb, es, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      CU_TENSOR_MAP_SWIZZLE_\3, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+"""  # of a type with so many bytes, a swizzle, the box's elements along K, its rows of A and its rows of B
+
 
 def _fill(text: str) -> str:
-    """Put the helpers and the registers of an instruction in."""
+    """Put the helpers, the host's code and the registers of an instruction in."""
     text = text.replace("TMA_HELPERS\n", TMA_HELPERS)
+    text = re.sub(r"LAUNCH (\w+) (\d) (\w+) (\d+) (\d+) (\d+)\n", LAUNCH, text)
     for count in (64, 32, 16):
         text = text.replace(f"REGISTERS_{count}", list_registers(count)).replace(
             f"OUTPUTS_{count}", list_outputs(count)
@@ -93,16 +106,7 @@ __global__ void __launch_bounds__(128) gemm(const __grid_constant__ CUtensorMap 
   for (int i = 0; i < 32; ++i) c[threadIdx.x * 32 + i] = d[i];
 }
 
-void launch(void* a, void* b, float* c, uint64_t M, uint64_t N, uint64_t K) {
-  CUtensorMap mapA{}, mapB{};
-  uint64_t da[2] = {K, M}, db[2] = {K, N}, pitch[1] = {K * 2};
-  uint32_t ba[2] = {64, 64}, bb[2] = {64, 64}, es[2] = {1, 1};
-  cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, a, da, pitch, ba, es,
-      CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, b, db, pitch, bb, es,
-      CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+LAUNCH BFLOAT16 2 128B 64 64 64
   gemm<<<dim3(N / 64, M / 64), 128, 64 * 128 * 2 * 2>>>(mapA, mapB, c, K);
 }
 """,
@@ -155,16 +159,7 @@ __global__ void __launch_bounds__(128) gemm(const __grid_constant__ CUtensorMap 
   for (int i = 0; i < 64; ++i) c[threadIdx.x * 64 + i] = d[i];
 }
 
-void launch(void* a, void* b, float* c, uint64_t M, uint64_t N, uint64_t K) {
-  CUtensorMap mapA{}, mapB{};
-  uint64_t da[2] = {K, M}, db[2] = {K, N}, pitch[1] = {K * 2};
-  uint32_t ba[2] = {64, 64}, bb[2] = {64, 128}, es[2] = {1, 1};
-  cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, a, da, pitch, ba, es,
-      CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, b, db, pitch, bb, es,
-      CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+LAUNCH BFLOAT16 2 128B 64 64 128
   auto most = cudaFuncAttributeMaxDynamicSharedMemorySize;
   cudaFuncSetAttribute(gemm<64, 128, 64, 4>, most, sizeof(Pool<64, 128, 64, 4>));
   gemm<64, 128, 64, 4><<<dim3(N / 128, M / 64), 128, sizeof(Pool<64, 128, 64, 4>)>>>(mapA, mapB, c, K);
@@ -218,16 +213,7 @@ __global__ void __launch_bounds__(128) gemm(const __grid_constant__ CUtensorMap 
   for (int i = 0; i < 16; ++i) c[threadIdx.x * 16 + i] = d[i];
 }
 
-void launch(void* a, void* b, float* c, uint64_t M, uint64_t N, uint64_t K) {
-  CUtensorMap mapA{}, mapB{};
-  uint64_t da[2] = {K, M}, db[2] = {K, N}, pitch[1] = {K * 2};
-  uint32_t ba[2] = {32, 64}, bb[2] = {32, 32}, es[2] = {1, 1};
-  cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, a, da, pitch, ba, es,
-      CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, b, db, pitch, bb, es,
-      CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+LAUNCH FLOAT16 2 64B 32 64 32
   gemm<<<dim3(N / 32, M / 64), 128, 0>>>(mapA, mapB, c, K);
 }
 """,
@@ -275,14 +261,7 @@ __global__ void __launch_bounds__(256) gemm(const __grid_constant__ CUtensorMap 
   for (int i = 0; i < 32; ++i) c[threadIdx.x * 32 + i] = d[i];
 }
 
-void launch(void* a, void* b, float* c, uint64_t M, uint64_t N, uint64_t K) {
-  CUtensorMap mapA{}, mapB{};
-  uint64_t da[2] = {K, M}, db[2] = {K, N}, pitch[1] = {K * 1};
-  uint32_t ba[2] = {128, 128}, bb[2] = {128, 64}, es[2] = {1, 1};
-  cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, a, da, pitch, ba, es, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, b, db, pitch, bb, es, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+LAUNCH UINT8 1 128B 128 128 64
   gemm<<<dim3(N / 64, M / 128), 256, 128 * 128 + 64 * 128>>>(mapA, mapB, c, K);
 }
 """,
