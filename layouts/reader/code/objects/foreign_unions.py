@@ -18,8 +18,6 @@ from lanescope.reader.code.values import ArrayValue, ObjectValue, OpaqueValue, R
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-_KNOWN = {"GmmaDescriptor": frozenset(("bitfield",))}  # type → members that are its own, whatever else the text names
-
 
 def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, owner: Any, scope: NameScope) -> Any:
     """Make the object of an undeclared descriptor, or of one that a bodiless function returns; its bits are symbols.
@@ -73,7 +71,7 @@ def _find_unknown(variable: str, member: str, owner: Any) -> OpaqueValue | None:
 def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, scope: NameScope) -> RecordType | None:
     """Return the union of an unknown variable that has a member; None if the member does not identify one."""
     declared = _get_declared_name(value)
-    halves, other = member in ("lo", "hi"), member in ev.unions - _KNOWN.get(declared, frozenset())
+    halves, other = member in ("lo", "hi"), member in ev.unions
     kind = find_named_type(ev, FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):
         return None

@@ -19,7 +19,7 @@ from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import aggregates, declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
-from lanescope.reader.threads.language.jumps import can_leave, is_left_by_jumps
+from lanescope.reader.threads.language.jumps import can_leave, is_endless, is_left_by_jumps
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.memory.comparisons import list_end_names
@@ -196,7 +196,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         opened = _count_opened(run, opened, settled)
         if inside is None:
             opened += 1
-            if _leave_open(run, loop, opened, most):
+            if _leave_open_loop(run, loop, opened, most):
                 after = run.join_masks(after, active)
                 break
             inside = active
@@ -223,7 +223,7 @@ def _run_step(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Ma
         run.evaluate(loop.step, scope)
 
 
-def _leave_open(run: KernelRunner, loop: statements.Loop, opened: int, most: int) -> bool:
+def _leave_open_loop(run: KernelRunner, loop: statements.Loop, opened: int, most: int) -> bool:
     """Return whether a loop whose end is open is left now. opened: how many turns it would have had."""
     if opened == 1:
         run.open_loops.append(len(run.turns) - 1)
@@ -263,9 +263,8 @@ def _decide_turn(
         inside = None  # a function that says whether there is another tile
     if run.barriers is not None:
         return run.barriers.follow_loop(run, inside)
-    always = isinstance(loop.condition, tree.NumberLiteral) and loop.condition.value != 0
-    endless = loop.condition is None or (turns >= most and always)
-    return None if endless or (inside is active and _may_leave(run, products)) else inside
+    open_ = is_endless(loop) and (loop.condition is None or turns >= most)
+    return None if open_ or (inside is active and _may_leave(run, products)) else inside
 
 
 def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:

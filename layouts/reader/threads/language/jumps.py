@@ -18,11 +18,14 @@ def can_leave(statement: tree.Statement | None, kinds: Any = _LEAVING) -> bool:
     return isinstance(statement, kinds)
 
 
+def is_endless(loop: statements.Loop) -> bool:
+    """Return whether the condition of a loop never ends it, as for (;;) and while (true)."""
+    return loop.condition is None or (isinstance(loop.condition, tree.NumberLiteral) and bool(loop.condition.value))
+
+
 def is_left_by_jumps(loop: statements.Loop) -> bool:
-    """Return whether only a jump in its body ends a loop, as for (;;) and while (true), and the body has one."""
-    condition = loop.condition
-    endless = condition is None or (isinstance(condition, tree.NumberLiteral) and bool(condition.value))
-    return endless and _has_exit(loop.body, breaks=True)
+    """Return whether only a jump in its body ends a loop, and the body has one."""
+    return is_endless(loop) and _has_exit(loop.body, breaks=True)
 
 
 def _has_exit(statement: tree.Statement | None, *, breaks: bool) -> bool:
