@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lanescope.app.check.facts import SourceText
+from dataclasses import replace
+from typing import Any
+
+from lanescope.app.check.facts import CheckedSource, SourceText
 from lanescope.app.check.printing import list_notes, list_stats
 from lanescope.app.check.running import check_source, describe_gap, merge_reports
 from lanescope.workbench.check_report import CheckReport
@@ -173,3 +176,25 @@ def test_a_missing_number_of_threads_is_said_once() -> None:
     report = merge_reports([check_source(SourceText("a.cu", UNLAUNCHED), 60.0)])
     (note,) = list_notes(report)
     assert "The fragments of multiply are not verified" in note and "-D blockDim.x=128" in note
+
+
+@for_each(
+    ("changes", "printed"),
+    [
+        ({}, False),  # the notes of the kernel say it
+        ({"kernel_gaps": {}, "gaps": {"tile_unknown": 1}}, True),
+        ({"unfound": ["tile.h"]}, True),
+        ({"gaps": {"tile_unknown": 1}}, True),
+        ({"gaps": {"unread": 1}}, False),
+        ({"kernel_gaps": {"depends on BK": 1}}, True),
+        ({"multiplier": "wgmma"}, False),
+        ({"multiplier": "wgmma", "descriptors": 0}, True),
+    ],
+)
+def test_a_file_has_a_note_of_its_own_if_it_says_more_than_those_of_its_kernels(
+    changes: dict[str, Any], printed: bool
+) -> None:
+    facts = {"kernels": 1, "kernel_gaps": {"with operands of unknown origin": 1}, "gaps": {}, "descriptors": 1}
+    facts |= {"file": "a.cu", "lines": 1, "included": [], "unfound": [], "tensor_maps": 0, "verified": 0, "placed": 0}
+    source = CheckedSource(**{**facts, "multiplier": "", "target": "", **changes})
+    assert bool(list(list_notes(replace(merge_reports(()), sources=[source])))) is printed

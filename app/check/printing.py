@@ -69,7 +69,7 @@ def list_notes(report: CheckReport) -> Iterator[str]:
 def _repeats_notes(source: CheckedSource) -> bool:
     """Return whether the notes of a file's kernels say all that its own would say of what is missing."""
     others = set(source.gaps) - {UNREAD} or set(list_needed_names(source)) - {BLOCK_NAME} or source.unfound
-    return bool(source.kernel_gaps) and not others and (not source.multiplier or bool(source.descriptors))
+    return not others and (not source.multiplier or source.descriptors > 0)
 
 
 def list_stats(sources: Iterable[CheckedSource], names: Sequence[str] = ()) -> Iterator[str]:
