@@ -151,3 +151,11 @@ def test_facts_load_no_server_and_a_server_starts_without_what_its_first_request
     ran = run_python(LOADED + STARTS, " ".join(chosen), SERVER)
     assert (ran.stdout, ran.stderr) == ("True 0 0 0 0\n", "")
     assert find_loaded(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"
+
+
+@pytest.mark.thorough
+def test_a_name_is_read_without_the_checker() -> None:
+    """A quarter of the time of `lanescope show m16n8k16`."""
+    reading = ["lanescope.app.read.text_meanings", "lanescope.app.read.certain_links"]
+    assert not find_loaded(reading, "lanescope.workbench.check")
+    assert find_loaded(["lanescope.app.check.checking"], "lanescope.workbench.check")

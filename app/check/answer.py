@@ -16,7 +16,7 @@ from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import declare_question, list_field, raw_field, text_field
 from lanescope.app.kit.target import target_field
 from lanescope.inputs import require_object
-from lanescope.workbench import check as engine
+from lanescope.workbench.results import LONGEST
 
 SECONDS = 4.0  # for all files of a request; the server itself ends a request after 5 s
 MOST_FILES = 64
@@ -27,7 +27,7 @@ class CheckFile:
     """A source file."""
 
     name: str = text_field("kernel.cu", "Name", "As its includes name it.", most=200)
-    text: str = text_field("", "Text", "", most=engine.LONGEST, required=True)
+    text: str = text_field("", "Text", "", most=LONGEST, required=True)
 
 
 @declare_question

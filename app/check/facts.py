@@ -11,11 +11,11 @@ from lanescope.app.check.config import is_excluded
 from lanescope.app.kit.fact import Description, fact
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.workbench import check as engine
+from lanescope.workbench.results import LONGEST
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx .sass .ttgir".split())
 MOST_FILES = 4096
-MOST_BYTES = 4 * engine.LONGEST  # bytes of the longest text in UTF-8
+MOST_BYTES = 4 * LONGEST  # bytes of the longest text in UTF-8
 
 
 @fact
@@ -231,8 +231,8 @@ def decode_source(name: str, raw: bytes) -> SourceText:
     if b"\0" in raw:
         return SourceText(name, "", "The file is not text; it was not read.")
     text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    if len(raw) > MOST_BYTES or len(text) > engine.LONGEST:
-        return SourceText(name, "", f"The file has more than {engine.LONGEST:,} characters; it was not read.")
+    if len(raw) > MOST_BYTES or len(text) > LONGEST:
+        return SourceText(name, "", f"The file has more than {LONGEST:,} characters; it was not read.")
     return SourceText(name, text)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from lanescope.app.check.facts import SourcePiece, SourceText
 from lanescope.cxx.made_kernels import list_written_spans
 from lanescope.cxx.source_text import INCLUDE
-from lanescope.workbench import check as engine
+from lanescope.workbench.results import LONGEST
 
 _MOST_DEEP = 16
 _TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
@@ -47,7 +47,7 @@ def join_includes(
     unfound = tuple(dict.fromkeys(join.unfound))
     if len(join.pieces) < 2:
         return replace(source, unfound=unfound) if unfound else source
-    if join.pieces[-1].end > engine.LONGEST:
+    if join.pieces[-1].end > LONGEST:
         return replace(source, unfound=unfound, too_long=True)
     text = "".join(piece.file_text[piece.first : piece.first + piece.end - piece.start] for piece in join.pieces)
     return SourceText(source.name, text, source.unread, tuple(join.pieces), unfound)
@@ -64,7 +64,7 @@ def write_kernels(source: SourceText) -> SourceText:
             if start < end:
                 written.append(replace(piece, start=at, end=at + end - start, first=piece.first + start - piece.start))
                 at += end - start
-    if not written or at > engine.LONGEST:
+    if not written or at > LONGEST:
         return source
     text = "".join(piece.file_text[piece.first : piece.first + piece.end - piece.start] for piece in written)
     return replace(source, text=text, pieces=tuple(written), written=True)
@@ -117,7 +117,7 @@ class _Join:
                 if not is_known_header(line.name) and (line.quoted or line.name.startswith(_KNOWN_BUT)):
                     self.unfound += [] if _TOOLKIT.fullmatch(line.name) else [line.name]
                 continue
-            if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > engine.LONGEST):
+            if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > LONGEST):
                 continue
             self._append_piece(source, at, line.span[0])
             at = line.span[1]

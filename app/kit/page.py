@@ -36,8 +36,8 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, shorten_value
 from lanescope.ptx.table.descriptors import FORMATS, ROWS, list_variants
 from lanescope.ptx.targets import TARGETS
+from lanescope.reader import LONGEST
 from lanescope.render import palette
-from lanescope.workbench.workbench_builder import LONGEST
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"

@@ -32,11 +32,11 @@ from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
+from lanescope.reader import LONGEST
 from lanescope.reader.compiler_output.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
-from lanescope.workbench import check
+from lanescope.workbench.results import LONGEST as LONGEST_FILE
 from lanescope.workbench.source.missing_includes import list_unread_includes
-from lanescope.workbench.workbench_builder import LONGEST
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_FILES = 64
@@ -186,7 +186,7 @@ def _check_length(text: str) -> None:
     """Raise LayoutError for a text that is too long for the box; the page still shows it."""
     if len(text) > LONGEST:
         message = f"The text has {len(text):,} characters; this box reads up to {LONGEST:,}."
-        hint = f"Choose it as a source file below: a file may have {check.LONGEST:,}."
+        hint = f"Choose it as a source file below: a file may have {LONGEST_FILE:,}."
         raise LayoutError("bad_text", message, hint, "text")
 
 

@@ -66,16 +66,14 @@ from lanescope.workbench.source import refused_code
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
 from lanescope.workbench.source.gaps import CheckedDescriptor, list_checked_descriptors, name_multiplier
-from lanescope.workbench.source.guesses import PATIENCE, Guesses, evaluate_file
+from lanescope.workbench.source.guesses import Guesses, evaluate_file
 from lanescope.workbench.source.tally import count_verified, drop_proved, settle_reads
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
 from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code, place_majors
 from lanescope.workbench.text.contents import list_given_macros, list_given_values
-from lanescope.workbench.workbench_builder import LONGEST as LONGEST_PASTE
 
 Span = tuple[int, int]
-LONGEST = PATIENCE * LONGEST_PASTE
 
 
 def _list_doubts(bench: Workbench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from lanescope import reader
 from lanescope.bits import format_word
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.format import DescriptorFormat
@@ -18,6 +19,8 @@ from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.reader.code.findings import Pitfall
 
 Span = tuple[int, int]
+PATIENCE = 20  # factor on the limits of characters and steps: a file is checked once, and no page waits for it
+LONGEST = PATIENCE * reader.LONGEST  # characters of a file that is checked
 K_OF_INSTRUCTION = "the K of the instruction"  # reason for the value of a symbol that is named after it
 _NUMBER = re.compile(r"0x[\da-f]+|\d+")
 _STORAGE_KEYS = ("base", "boxes", "panel", "swizzle")

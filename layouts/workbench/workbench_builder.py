@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from lanescope import inputs
+from lanescope import inputs, reader
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
@@ -42,7 +42,6 @@ from lanescope.workbench.text.addresses import list_start_names
 from lanescope.workbench.text.contents import ContentsState, TextContents
 from lanescope.workbench.text.names import find_operand_letter
 
-LONGEST = 1 << 16
 MOST_GROUPS = 32  # instructions and tiles of one text that are verified
 MOST_PLACEMENTS = 4  # of one group by its loads
 
@@ -70,7 +69,7 @@ def build_workbench(
     >>> build_workbench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
-    text = inputs.require_text(text, "text", LONGEST * patience)
+    text = inputs.require_text(text, "text", reader.LONGEST * patience)
     seen = pasted_text.clean_text(text, places=True) if copied else text
     builder = _WorkbenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why)
     bench = builder.build()

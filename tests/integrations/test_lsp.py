@@ -21,7 +21,7 @@ from lanescope.app.lsp.diagnostics import ProblemBoard
 from lanescope.app.lsp.documents import DocumentStore, OpenDocument, PlacedText
 from lanescope.app.lsp.settings import EditorSettings, parse_settings
 from lanescope.errors import LayoutError
-from lanescope.workbench.check import LONGEST
+from lanescope.workbench.results import LONGEST
 from tests.guilty_kernels import RIGHT, plant
 from tests.integrations.lsp_editor import COMMAND, Editor, apply_edit, find_position, find_range
 from tests.release import ROOT

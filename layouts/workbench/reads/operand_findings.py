@@ -18,8 +18,8 @@ from lanescope.workbench.reads import tile_starts
 from lanescope.workbench.reads.wrong_reads import list_wrong_reads
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import find_constant_place, is_explained
-from lanescope.workbench.results import CheckFinding, TextPiece
-from lanescope.workbench.source.guesses import PATIENCE, Guesses
+from lanescope.workbench.results import PATIENCE, CheckFinding, TextPiece
+from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.tally import count_verified, describe_lack, list_first_wrong_steps
 from lanescope.workbench.text.pieces import describe_unread
 

@@ -14,10 +14,9 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.grammars.excerpt import extract_code
 from lanescope.workbench import OperandStep, VerifiedOperand, Workbench, build_workbench
-from lanescope.workbench.results import Assumption
+from lanescope.workbench.results import PATIENCE, Assumption
 from lanescope.workbench.text.contents import evaluate_with_choices
 
-PATIENCE = 20  # factor on the limits of characters and steps: a file is checked once, and no page waits for it
 MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
 MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
