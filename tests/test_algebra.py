@@ -21,14 +21,7 @@ from lanescope.cute.algebra import concatenate, make_layout
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.spelling import format_cxx, format_python
 from lanescope.cute.text import parse_coordinate, parse_cute_layout, parse_tiler
-from lanescope.cute.tuples import (
-    Nested,
-    coordinate_to_index,
-    index_to_coordinate,
-    is_congruent,
-    list_leaves,
-    size,
-)
+from lanescope.cute.tuples import Nested, coordinate_to_index, index_to_coordinate, is_congruent, list_leaves, size
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.sample import choose_count

@@ -9,13 +9,7 @@ import pytest
 
 from lanescope import capture
 from lanescope.capture import file_format, fills as fill, operand_sources as matrices
-from lanescope.capture.file_format import (
-    HEADER_BYTES,
-    HEADER_TYPE,
-    RECORD_TYPE,
-    Capture,
-    Record,
-)
+from lanescope.capture.file_format import HEADER_BYTES, HEADER_TYPE, RECORD_TYPE, Capture, Record
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits
 from lanescope.ptx.dtypes import get_dtype

@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.hardware import (
-    device,
-    evidence,
-    kernel_source,
-    verification,
-)
+from lanescope.app.hardware import device, evidence, kernel_source, verification
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, fragment_words, hardware_runs
 from lanescope.shared.banks import ACCESSES

@@ -12,11 +12,7 @@ from lanescope import find
 from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.app.kit.question import read_question
 from lanescope.app.steps.matrix_moves import list_arrangements, make_tile_operand
-from lanescope.app.steps.matrix_stepper import (
-    MatrixStepper,
-    MatrixStepperQuestion,
-    build_matrix_stepper,
-)
+from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
 from lanescope.errors import LayoutError
 from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog

@@ -6,14 +6,7 @@ from __future__ import annotations
 
 from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.kit.media import FORMS
-from lanescope.app.kit.question import (
-    declare_question,
-    flag_field,
-    number_field,
-    raw_field,
-    text_field,
-    word_field,
-)
+from lanescope.app.kit.question import declare_question, flag_field, number_field, raw_field, text_field, word_field
 from lanescope.render.diagram import WORDS
 from lanescope.render.palette import PALETTES
 from lanescope.render.view import LABELS

@@ -8,10 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.app.hardware.members import (
-    FleetMember,
-    MemberFilter,
-)
+from lanescope.app.hardware.members import FleetMember, MemberFilter
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]

@@ -8,17 +8,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.catalogue import topics
 from lanescope.app.hardware import fragment_runs
-from lanescope.app.instruction import (
-    facts as about,
-    find,
-    head,
-    headline,
-    lanes,
-    pickers,
-    state,
-    tcgen05,
-    terms,
-)
+from lanescope.app.instruction import facts as about, find, head, headline, lanes, pickers, state, tcgen05, terms
 from lanescope.app.instruction.access_form import build_access_form
 from lanescope.app.instruction.code import build_code_parts
 from lanescope.app.instruction.evidence import list_evidence

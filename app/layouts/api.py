@@ -7,13 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from lanescope.app.kit.api import (
-    Form,
-    StrictRoute,
-    describe_parameters,
-    describe_pictures,
-    make_query_dependency,
-)
+from lanescope.app.kit.api import Form, StrictRoute, describe_parameters, describe_pictures, make_query_dependency
 from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.layouts import pictures
 from lanescope.app.layouts.facts import CuteFacts, TvFacts

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import stage
-from lanescope.app.kit.maps.bench import (
-    BANK_BYTES,
-    BANKS,
-    LANES,
-    CellColouring,
-    HolderMap,
-    MapBench,
-    colour_by_chunk,
-)
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, LANES, CellColouring, HolderMap, MapBench, colour_by_chunk
 from lanescope.app.kit.maps.script_data import build_page_data
 from lanescope.app.layouts.sheet_pictures import WORDS, find_moves
 from lanescope.render.sheet import TileSheet, sort_into_categories

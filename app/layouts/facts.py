@@ -6,15 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import Number
-from lanescope.app.kit.fact import (
-    ByThread,
-    Description,
-    IntegerArray,
-    Numbers,
-    copy_fact,
-    fact,
-    make_optional_field,
-)
+from lanescope.app.kit.fact import ByThread, Description, IntegerArray, Numbers, copy_fact, fact, make_optional_field
 from lanescope.app.kit.memory_words import CuteText
 from lanescope.app.kit.question import declare_question, parsed_field, text_field
 from lanescope.app.layouts.atoms import expand_atoms

@@ -16,10 +16,7 @@ from lanescope.cxx.expression import LONGEST, CompilerNote
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.descriptor.notices import (
-    FieldNotice,
-    find_warnings,
-)
+from lanescope.descriptor.notices import FieldNotice, find_warnings
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer

@@ -35,12 +35,7 @@ from lanescope.blackwell.idesc import IdescWord
 from lanescope.descriptor import case, matrix as desc
 from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.matrix import Descriptor, View
-from lanescope.descriptor.notices import (
-    find_outside_reads,
-    find_repeated_reads,
-    find_uncertain_reads,
-    find_warnings,
-)
+from lanescope.descriptor.notices import find_outside_reads, find_repeated_reads, find_uncertain_reads, find_warnings
 from lanescope.descriptor.verify import Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.steps.captions import (
-    StepperStep,
-    format_range,
-)
+from lanescope.app.steps.captions import StepperStep, format_range
 from lanescope.app.steps.described import DescribedOperand
 from lanescope.ptx.instruction import Instruction, Operand
 

@@ -8,13 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from lanescope.app.kit.api import (
-    Form,
-    StrictRoute,
-    describe_parameters,
-    describe_pictures,
-    make_query_dependency,
-)
+from lanescope.app.kit.api import Form, StrictRoute, describe_parameters, describe_pictures, make_query_dependency
 from lanescope.app.kit.question import options_of
 from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.tiles import (

@@ -8,13 +8,7 @@ from typing import Any
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.weights.draw import caption_weights, draw_weights
-from lanescope.app.weights.facts import (
-    WeightFacts,
-    WeightQuestion,
-    find_place,
-    locate_weight,
-    make_layout,
-)
+from lanescope.app.weights.facts import WeightFacts, WeightQuestion, find_place, locate_weight, make_layout
 from lanescope.app.weights.find import FIELD_NAMES
 from lanescope.ptx import catalog
 from lanescope.render.weights import render_weights

@@ -10,13 +10,7 @@ import numpy as np
 
 from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS
 from lanescope.app.kit.sheets import SheetLayer
-from lanescope.app.widget.live_matrix import (
-    MOST_CELLS,
-    LiveMatrix,
-    make_lane_matrix,
-    make_memory_matrix,
-    refuse_size,
-)
+from lanescope.app.widget.live_matrix import MOST_CELLS, LiveMatrix, make_lane_matrix, make_memory_matrix, refuse_size
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand

@@ -11,13 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lanescope.descriptor.case import (
-    DiagnosisCase,
-    FieldMistake,
-    count_bytes,
-    format_bytes,
-    list_field_names,
-)
+from lanescope.descriptor.case import DiagnosisCase, FieldMistake, count_bytes, format_bytes, list_field_names
 from lanescope.descriptor.other_tiles import (
     describe_required_fields,
     list_mistakes_of_element_size,

@@ -9,12 +9,7 @@ import numpy as np
 
 from lanescope.bits import format_word
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import (
-    Descriptor,
-    View,
-    find_unread_fields,
-    reads,
-)
+from lanescope.descriptor.matrix import Descriptor, View, find_unread_fields, reads
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import K_SEGMENT, LBO, START, TCGEN05, VERSION, WGMMA
 from lanescope.ptx.targets import strip_suffix

@@ -7,17 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lanescope.delivery.program import (
-    Blend,
-    Convert,
-    Instruction,
-    Load,
-    Permute,
-    Select,
-    Shift,
-    Shuffle,
-    Transpose,
-)
+from lanescope.delivery.program import Blend, Convert, Instruction, Load, Permute, Select, Shift, Shuffle, Transpose
 from lanescope.delivery.solve import Delivery
 from lanescope.inputs import format_count
 from lanescope.render.template import Templates

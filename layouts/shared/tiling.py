@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import (
-    K_BYTES,
-    Descriptor,
-    View,
-    encode_descriptor,
-    find_unread_fields,
-)
+from lanescope.descriptor.matrix import K_BYTES, Descriptor, View, encode_descriptor, find_unread_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.notebook import NotebookObject

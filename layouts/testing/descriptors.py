@@ -11,13 +11,7 @@ from lanescope.inputs import parse_integer
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import Storage, parse_operand_storage
 from lanescope.testing.failures import describe_verdict, fail
-from lanescope.testing.operands import (
-    TileLike,
-    Word,
-    make_operand_view,
-    make_storage_spec,
-    parse_descriptor,
-)
+from lanescope.testing.operands import TileLike, Word, make_operand_view, make_storage_spec, parse_descriptor
 
 
 def assert_descriptor_reads(

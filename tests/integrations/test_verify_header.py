@@ -18,9 +18,7 @@ from lanescope.descriptor.verify import require_inside, verify
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.storage import storage
-from lanescope.testing import (
-    header_path,
-)
+from lanescope.testing import header_path
 from lanescope.testing.header import render_verify_header
 
 ROOT = Path(__file__).parents[2]

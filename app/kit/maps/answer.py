@@ -6,15 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lanescope.app.kit.answer import (
-    Answer,
-    AnswerWords,
-    PinnedPlace,
-    count_held,
-    join_answer,
-    name_holders,
-    name_mates,
-)
+from lanescope.app.kit.answer import Answer, AnswerWords, PinnedPlace, count_held, join_answer, name_holders, name_mates
 from lanescope.app.kit.maps.bench import HolderMap, MapBench, split_pin
 from lanescope.app.kit.maps.find import format_example
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lanescope.blackwell.idesc.rules import (
-    find_form_problems,
-    find_legal_forms,
-    find_problems,
-    find_problems_by_form,
-)
+from lanescope.blackwell.idesc.rules import find_form_problems, find_legal_forms, find_problems, find_problems_by_form
 from lanescope.blackwell.idesc.word import CALLED, K128, IdescWord, fit_kind
 from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.errors import LayoutError, join_errors

@@ -6,24 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import gcd
 
-from lanescope.cute.algebra.functions import (
-    ONE,
-    composition,
-    make_layout,
-    make_refusal,
-    strip_swizzle,
-)
+from lanescope.cute.algebra.functions import ONE, composition, make_layout, make_refusal, strip_swizzle
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import (
-    Nested,
-    coordinate_to_index,
-    depth,
-    format_tuple,
-    list_leaves,
-    map_leaves,
-    rank,
-    size,
-)
+from lanescope.cute.tuples import Nested, coordinate_to_index, depth, format_tuple, list_leaves, map_leaves, rank, size
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import Swizzle
 

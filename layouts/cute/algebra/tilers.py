@@ -21,14 +21,7 @@ from lanescope.cute.algebra.functions import (
     strip_swizzle,
 )
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import (
-    Nested,
-    format_tuple,
-    list_modes,
-    make_compact_strides,
-    rank,
-    size,
-)
+from lanescope.cute.tuples import Nested, format_tuple, list_modes, make_compact_strides, rank, size
 
 
 def _layout_from_tiler(tiler: CuteLayout | int) -> CuteLayout:

@@ -12,12 +12,7 @@ from lanescope.emulate.instructions.async_work import Issuer, commit_group, subm
 from lanescope.emulate.instructions.mbarriers import arrive_on, check_words, find_shared_space
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.state.block import Block, Group
-from lanescope.emulate.state.mbarrier_state import (
-    MOST_COUNT,
-    get_mbarrier,
-    split_addresses,
-    write_word,
-)
+from lanescope.emulate.state.mbarrier_state import MOST_COUNT, get_mbarrier, split_addresses, write_word
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Immediate, NegatedOperand, Operand, Register, RemainingOperands, Statement
 from lanescope.ptx.register_types import TYPES

@@ -17,13 +17,7 @@ from lanescope.emulate.instructions.async_work import Bytes
 from lanescope.emulate.state.block import Group
 from lanescope.emulate.state.im2col import OutsideBoxError, locate_pixels
 from lanescope.emulate.state.memory import FaultError
-from lanescope.emulate.state.tensor_maps import (
-    MAP_ALIGN,
-    MAP_BYTES,
-    TensorMap,
-    check_tensor_map,
-    decode_tensor_map,
-)
+from lanescope.emulate.state.tensor_maps import MAP_ALIGN, MAP_BYTES, TensorMap, check_tensor_map, decode_tensor_map
 from lanescope.shared import tma
 from lanescope.shared.map_enums import SWIZZLES
 

@@ -17,13 +17,7 @@ from lanescope.reader.code.calling import (
     python_calls,
 )
 from lanescope.reader.code.calling.call_frames import CallFrame
-from lanescope.reader.code.expression import (
-    conversions,
-    expressions,
-    operations,
-    places,
-    storing,
-)
+from lanescope.reader.code.expression import conversions, expressions, operations, places, storing
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.naming import declarations, definitions, name_resolution
 from lanescope.reader.code.naming.scopes import Cell

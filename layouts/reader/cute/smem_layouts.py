@@ -21,13 +21,7 @@ from lanescope.cute.words import LAYOUTS
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader.cute import shapes
-from lanescope.reader.cute.smem_atoms import (
-    NAMED,
-    SmemAtomName,
-    make_canonical_layout,
-    make_storage,
-    parse_atom_name,
-)
+from lanescope.reader.cute.smem_atoms import NAMED, SmemAtomName, make_canonical_layout, make_storage, parse_atom_name
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning, drop_repeats

@@ -11,10 +11,7 @@ from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, pa
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
-from lanescope.reader.threads.language.program import (
-    Scope,
-    enter_definitions,
-)
+from lanescope.reader.threads.language.program import Scope, enter_definitions
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.reader.threads.runner import KernelRunner

@@ -21,13 +21,7 @@ from lanescope.reader.threads.language.program import LaterValue, Scope, StructS
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.comparisons import Compared
 from lanescope.reader.threads.memory.number_tape import NumberTape
-from lanescope.reader.threads.memory.records import (
-    DescriptorUse,
-    FactorUse,
-    MmaUse,
-    ProductResult,
-    ResultStore,
-)
+from lanescope.reader.threads.memory.records import DescriptorUse, FactorUse, MmaUse, ProductResult, ResultStore
 from lanescope.reader.threads.memory.shared_memory import SharedMemory
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import (

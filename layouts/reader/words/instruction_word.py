@@ -15,12 +15,7 @@ from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import MmaKind
 from lanescope.cxx.expression import evaluate_constant
-from lanescope.cxx.source_text import (
-    is_parenthesized,
-    strip_comments,
-    walk_outside_brackets,
-    write_floor_divisions,
-)
+from lanescope.cxx.source_text import is_parenthesized, strip_comments, walk_outside_brackets, write_floor_divisions
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words

@@ -24,13 +24,7 @@ from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
 from lanescope.reader.threads.cute.async_trace import AsyncStep, AsyncTrace, Span, TileElements
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.cute.async_sums import (
-    SLICES_LEFT,
-    AddedTile,
-    MadeSum,
-    TileSource,
-    find_sum_mistake,
-)
+from lanescope.workbench.cute.async_sums import SLICES_LEFT, AddedTile, MadeSum, TileSource, find_sum_mistake
 from lanescope.workbench.kernels.wgmma_groups import describe_pending
 from lanescope.workbench.repair.blamed_numbers import find_stage_count
 from lanescope.workbench.text.function_texts import blank_text

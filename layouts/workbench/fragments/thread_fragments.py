@@ -19,15 +19,7 @@ from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.instructions.matrix_loads import gather_register
 from lanescope.reader.threads.language.bit_words import list_choices
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
-from lanescope.reader.threads.memory.storage import (
-    EMPTY,
-    OPEN,
-    ZEROED,
-    DataBytes,
-    LoadRecord,
-    join_data,
-    list_offsets,
-)
+from lanescope.reader.threads.memory.storage import EMPTY, OPEN, ZEROED, DataBytes, LoadRecord, join_data, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.computed_operands import Side, is_computed, replace_results
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin, Ints

@@ -17,13 +17,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.reader.code.running.run_records import (
-    Arms,
-    Calls,
-    MemoryStore,
-    SkippedCode,
-    find_last_skipped,
-)
+from lanescope.reader.code.running.run_records import Arms, Calls, MemoryStore, SkippedCode, find_last_skipped
 from lanescope.reader.code.running.work_words import COMPUTING
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.workbench.barriers.cutlass_calls import classify_cutlass_call, is_atom_store

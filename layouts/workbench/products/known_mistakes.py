@@ -20,12 +20,7 @@ from lanescope.workbench.fragments.thread_fragments import find_mma, locate_oper
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.results import CheckFinding, Span, Workbench
-from lanescope.workbench.text.function_texts import (
-    FunctionText,
-    blank_text,
-    find_enclosing_function,
-    find_functions,
-)
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
 
 TITLES = {

@@ -42,13 +42,7 @@ from lanescope.workbench.products.known_mistakes import (
     may_be_completed,
 )
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
-from lanescope.workbench.products.known_sums import (
-    UNCOVERED,
-    KnownFragment,
-    OpenPart,
-    find_collision,
-    find_part_of_k,
-)
+from lanescope.workbench.products.known_sums import UNCOVERED, KnownFragment, OpenPart, find_collision, find_part_of_k
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_edits import ProductSearch
 from lanescope.workbench.products.product_report import ProductVerdict

@@ -45,11 +45,7 @@ from lanescope.workbench.products.operand_parts import (
     find_same_half,
 )
 from lanescope.workbench.products.origin_places import find_other_map
-from lanescope.workbench.products.product_origins import (
-    Block,
-    OriginFinder,
-    SumOrigin,
-)
+from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.products.replaced_sizes import Change, Evaluate, SizedText, limits_depth, replace_sizes
 from lanescope.workbench.products.size_edits import (

@@ -8,10 +8,7 @@ import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.products.origin_places import find_coordinate_site
-from lanescope.workbench.products.product_origins import (
-    OriginFinder,
-    SumOrigin,
-)
+from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
 
 
 def find_unlike_parts(finders: Sequence[OriginFinder]) -> Pitfall | None:

@@ -13,13 +13,7 @@ from lanescope.reader.code.running.paths import EscapedPath
 from lanescope.reader.code.running.run_records import record_skipped
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.values import (
-    ArrayValue,
-    OpaqueValue,
-    Pointer,
-    ResolvedType,
-    shorten_name,
-)
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer, ResolvedType, shorten_name
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -15,12 +15,7 @@ from lanescope.reader.code.calling.call_frames import record_call
 from lanescope.reader.code.calling.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.calling.library_types import construct_library_type, is_atom_call
 from lanescope.reader.code.calling.overloads import CallArgument
-from lanescope.reader.code.cute.cute_values import (
-    freeze_value,
-    is_cute_call,
-    is_size_call,
-    measure_cute,
-)
+from lanescope.reader.code.cute.cute_values import freeze_value, is_cute_call, is_size_call, measure_cute
 from lanescope.reader.code.expression.integer_values import get_integer, move_pointer
 from lanescope.reader.code.maps.map_objects import fill_map, is_allocated_map, is_map_type, make_allocated_map, move_map
 from lanescope.reader.code.naming.scopes import Cell, NameScope

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 from lanescope.reader.code.calling.overloads import OverloadCandidate
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.types.templates import is_same_type
-from lanescope.reader.code.values import (
-    FunctionSet,
-    ObjectValue,
-    RecordType,
-)
+from lanescope.reader.code.values import FunctionSet, ObjectValue, RecordType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -23,14 +23,7 @@ from lanescope.reader.code.descriptors.start_shift import find_wrong_shift
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
 from lanescope.reader.code.objects.half_words import get_low_half, join_half_words
-from lanescope.reader.code.symbolic_integers import (
-    FIELD_SHIFT,
-    Span,
-    SymbolBits,
-    SymbolicInt,
-    make_symbol,
-    or_ints,
-)
+from lanescope.reader.code.symbolic_integers import FIELD_SHIFT, Span, SymbolBits, SymbolicInt, make_symbol, or_ints
 
 _START_MASK = 0x3FFF  # bits 0 to 13 of either format
 MOST_BUILDERS = 24

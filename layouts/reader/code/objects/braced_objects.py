@@ -15,14 +15,7 @@ from lanescope.reader.code.objects.member_initialization import (
 )
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.values import (
-    ArrayValue,
-    FunctionSet,
-    ObjectPart,
-    ObjectValue,
-    RecordType,
-    ResolvedType,
-)
+from lanescope.reader.code.values import ArrayValue, FunctionSet, ObjectPart, ObjectValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -22,13 +22,7 @@ from lanescope.reader.code.objects.member_initialization import (
 )
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_symbol
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.values import (
-    ArrayValue,
-    ObjectValue,
-    OpaqueValue,
-    Pointer,
-    ResolvedType,
-)
+from lanescope.reader.code.values import ArrayValue, ObjectValue, OpaqueValue, Pointer, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -17,14 +17,7 @@ from lanescope.reader.code.objects.allocating import has_own_allocation
 from lanescope.reader.code.running.paths import ThrownError
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.values import (
-    Address,
-    ArrayValue,
-    ObjectValue,
-    Pointer,
-    RecordType,
-    ResolvedType,
-)
+from lanescope.reader.code.values import Address, ArrayValue, ObjectValue, Pointer, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -9,14 +9,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lanescope.cxx.integers import (
-    LONG,
-    ULONG,
-    IntegerType,
-    OperatorResult,
-    compute_binary,
-    compute_unary,
-)
+from lanescope.cxx.integers import LONG, ULONG, IntegerType, OperatorResult, compute_binary, compute_unary
 from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.cxx.precedence import PrecedenceClimber
 from lanescope.cxx.source_text import is_parenthesized

@@ -47,14 +47,7 @@ from lanescope.reader.code.syntax.tree_statements import (
     Try,
     UnreadText,
 )
-from lanescope.reader.code.values import (
-    PLACES,
-    ArrayValue,
-    FunctionSet,
-    ObjectValue,
-    OpaqueValue,
-    ReferredPlace,
-)
+from lanescope.reader.code.values import PLACES, ArrayValue, FunctionSet, ObjectValue, OpaqueValue, ReferredPlace
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -45,13 +45,7 @@ from lanescope.reader.threads.cute.tiled import (
     partition,
     retile,
 )
-from lanescope.reader.threads.language.numbers import (
-    LONG,
-    ThreadNumber,
-    apply_operator,
-    make_number,
-    multiply_numbers,
-)
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, apply_operator, make_number, multiply_numbers
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import Pointer

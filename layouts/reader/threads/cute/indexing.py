@@ -12,11 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import simplify
 from lanescope.reader.threads.cute.layout_calls import make_tiler
-from lanescope.reader.threads.cute.tensors import (
-    CuteTensor,
-    get_element,
-    slice_tensor,
-)
+from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, slice_tensor
 from lanescope.reader.threads.language.program import Scope
 
 if TYPE_CHECKING:

@@ -15,28 +15,14 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.instructions.special_registers import read_register
 from lanescope.reader.threads.language.names import evaluate_template
-from lanescope.reader.threads.language.numbers import (
-    LONG,
-    ThreadNumber,
-    add_numbers,
-    convert_number,
-    make_uniform,
-)
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, convert_number, make_uniform
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import list_sites, trace_site
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import load_place, store_place
 from lanescope.reader.threads.memory.results import describe_start
-from lanescope.reader.threads.memory.storage import (
-    CONSTANT,
-    ZERO,
-    Ints,
-    LocalMemory,
-    Mask,
-    Pointer,
-    spread_number,
-)
+from lanescope.reader.threads.memory.storage import CONSTANT, ZERO, Ints, LocalMemory, Mask, Pointer, spread_number
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

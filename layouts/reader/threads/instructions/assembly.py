@@ -25,21 +25,13 @@ from lanescope.reader.threads.instructions.asm_code import AsmCode, Execute, Ins
 from lanescope.reader.threads.instructions.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.instructions.integer_instructions import INTEGER
 from lanescope.reader.threads.instructions.matrix_loads import load_matrices, make_use
-from lanescope.reader.threads.language.numbers import (
-    ThreadNumber,
-)
+from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import fit_data
 from lanescope.reader.threads.memory.matrix_reads import note_allocation, read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
-from lanescope.reader.threads.memory.results import (
-    find_added,
-    has_two,
-    is_result,
-    make_results,
-    store_result,
-)
+from lanescope.reader.threads.memory.results import find_added, has_two, is_result, make_results, store_result
 from lanescope.reader.threads.memory.storage import (
     DataBytes,
     LocalMemory,

@@ -17,12 +17,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.instructions.immediates import find_transposes
-from lanescope.reader.threads.barriers.barrier_trace import (
-    BarrierEvent,
-    BarrierTrace,
-    TraceLostError,
-    spread_known,
-)
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError, spread_known
 from lanescope.reader.threads.barriers.clusters import map_address
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.language.numbers import ThreadNumber
