@@ -88,16 +88,11 @@ def test_what_is_not_known_is_no_finding(text: str, old: str, new: str) -> None:
     assert check_thread_tiles(wrong, {}).findings == []
 
 
-@for_each(
-    ("macro", "bounds"),
-    [
-        ("#define WARPS 4  // of a block\n#define THREADS (WARPS * 32)\n", "__launch_bounds__(THREADS, 1)"),
-    ],
-)
-def test_a_macro_may_give_the_number_of_threads(macro: str, bounds: str) -> None:
-    text = macro + PADDED.replace("__launch_bounds__(128)", bounds)
-    assert check_thread_tiles(text, {}).verified == check_thread_tiles(PADDED, {}).verified == 2
-    twice = macro + "#undef THREADS\n#define THREADS 64\n" + PADDED.replace("__launch_bounds__(128)", bounds)
+def test_a_macro_may_give_the_number_of_threads() -> None:
+    macro = "#define WARPS 4  // of a block\n#define THREADS (WARPS * 32)\n"
+    bounded = PADDED.replace("__launch_bounds__(128)", "__launch_bounds__(THREADS, 1)")
+    assert check_thread_tiles(macro + bounded, {}).verified == check_thread_tiles(PADDED, {}).verified == 2
+    twice = f"{macro}#undef THREADS\n#define THREADS 64\n{bounded}"
     assert check_thread_tiles(twice, {}).verified == 0
 
 
@@ -261,15 +256,9 @@ void launch(const half* A, const half* B, float* C, int M, int N, int K) { start
     assert {f.code for f in report.findings} == {"shared_memory_over"}  # nothing raises the limit
 
 
-@for_each(
-    ("text", "launched"),
-    [
-        (PADDED, "__launch_bounds__(128)"),
-    ],
-)
-def test_a_kernel_with_too_few_warps_is_not_verified(text: str, launched: str) -> None:
+def test_a_kernel_with_too_few_warps_is_not_verified() -> None:
     """Two warps fill the tile of four, and multiply half of its rows."""
-    few = plant((launched, launched.replace("128", "64")), text=text).replace("i += 128", "i += 64")
-    gaps = {kernel.gap for source in (text, few) for kernel in check_thread_tiles(source, {}).kernels}
+    few = plant(("__launch_bounds__(128)", "__launch_bounds__(64)"), text=PADDED).replace("i += 128", "i += 64")
+    gaps = {kernel.gap for source in (PADDED, few) for kernel in check_thread_tiles(source, {}).kernels}
     assert gaps == {"", UNREAD_PARTS}
     assert not check_thread_tiles(few, {}).findings
