@@ -6,10 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lanescope.reader.code.cute.cute_mmas import parse_major
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import BodilessCall, FoundDescriptor
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.reader.code.values import ResolvedType
+from lanescope.reader.cutlass_names.cutlass import find_wgmma
 from lanescope.workbench.descriptors.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.descriptors.descriptor_use import (
     DescriptorUse,
@@ -22,10 +25,10 @@ from lanescope.workbench.descriptors.descriptor_use import (
 )
 from lanescope.workbench.text.addresses import list_start_names
 from lanescope.workbench.text.asm_operands import can_be_word
-from lanescope.workbench.text.named_atoms import find_atom_mention
 from lanescope.workbench.text.names import find_operand_letter
 from lanescope.workbench.text.scan import InstructionMention
 
+_OWNER = "::"
 _CALL = re.compile(r"mma|gemm", re.I)  # name of a call that takes descriptors
 
 
@@ -48,7 +51,7 @@ def _make_call_use(
     words = _list_descriptors(call, known)
     if not words:
         return None
-    atom = find_atom_mention(call)
+    atom = _find_atom_mention(call)
     if len(words) == 1 and atom is None and not _CALL.search(call.term.head):
         return None
     at = call.term.span
@@ -166,3 +169,22 @@ def _find_argument_place(descriptor: FoundDescriptor, call: Span, text: str) -> 
     if at >= 0 and not descriptor.name.isidentifier():
         return (at, at + len(descriptor.name)), ()
     return (descriptor.span, list_enclosing_calls(descriptor)) if at >= 0 else (call, ())
+
+
+def _find_atom_mention(call: BodilessCall) -> InstructionMention | None:
+    """Return the instruction of a call of an atom's fma, with the majors that its type states; None for other calls.
+
+    The template arguments that begin an atom of 16-bit elements are the majors of A and B: CUTLASS,
+    cute/arch/mma_sm90_gmma.hpp. An alias or a template parameter may represent the atom.
+    """
+    owner = dict(call.term.named).get(_OWNER)
+    if call.term.head != "fma" or not isinstance(owner, ResolvedType):
+        return None
+    instruction = find_wgmma(owner.name)
+    if instruction is None:
+        return None
+    majors: dict[str, str] = {}
+    if instruction.operand("a").element.bits == 16:
+        stated = map(parse_major, owner.arguments[:2])
+        majors = {name: major for name, major in zip("ab", stated, strict=False) if major}
+    return InstructionMention(instruction, call.term.span, (), majors, "_RS" in owner.name)

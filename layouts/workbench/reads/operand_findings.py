@@ -5,20 +5,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.inputs import join_words
+from lanescope.inputs import format_count, join_words
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.workbench import OperandStep, VerifiedOperand, Workbench, build_workbench
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.reads import tile_starts
-from lanescope.workbench.reads.wrong_reads import list_wrong_reads
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import find_constant_place, is_explained
-from lanescope.workbench.results import PATIENCE, CheckFinding, TextPiece
+from lanescope.workbench.results import PATIENCE, CheckFinding, TextPiece, WrongRead
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.tally import count_verified, describe_lack, list_first_wrong_steps
 from lanescope.workbench.text.pieces import describe_unread
@@ -107,7 +107,7 @@ def _make_mismatch_finding(
     )
     reads = sum(step.span == wrong.span for other, _ in mismatches for step in other.wrong)
     head = _describe_wrong_elements(mismatches)
-    follows = tuple(list_wrong_reads(bench, mismatches))
+    follows = tuple(_list_wrong_reads(bench, mismatches))
     if not wrong.causes:
         return CheckFinding("other_bytes", head, span, reads, assumed=assumed, follows=follows)
     repaired = next(
@@ -187,3 +187,24 @@ def _make_build_key(piece: TextPiece) -> tuple[object, ...]:
     """Return a key that equal descriptor code has in common; the title for a piece without code."""
     facts = piece.facts
     return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)
+
+
+def _list_wrong_reads(bench: Workbench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:
+    """Yield the spans where operands get wrong descriptors, and the instruction that reads them if it occurs once."""
+    counts = Counter(
+        (operand.name.upper(), operand.instruction, step.span) for operand, _ in wrong_steps for step in operand.wrong
+    )
+    for (name, instruction, span), count in counts.items():
+        yield WrongRead(f"{name} of {instruction}: {format_count(count, 'read')} from the wrong place.", span)
+    for instruction, names in _group_names(counts).items():
+        spans = [p.spans for p in bench.pieces if p.kind == "instruction" and p.facts.get("ptx") == instruction]
+        if len(spans) == 1 and len(spans[0]) == 1:
+            yield WrongRead(f"This instruction reads {join_words(names)} from the wrong place.", spans[0][0])
+
+
+def _group_names(counts: Iterable[tuple[str, str, Span]]) -> dict[str, list[str]]:
+    """Return the names of the operands that are read wrongly, by instruction."""
+    names: dict[str, dict[str, None]] = {}
+    for name, instruction, _ in counts:
+        names.setdefault(instruction, {})[name] = None
+    return {instruction: list(every) for instruction, every in names.items()}
