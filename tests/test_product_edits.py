@@ -221,6 +221,7 @@ def test_judges_each_choice_of_devices() -> None:
         assert codes or not any(point.of_result for point in report.open)
 
 
+@pytest.mark.thorough
 def test_a_sum_of_products_of_two_shapes_is_judged() -> None:
     """The first product takes 32 of K, the second 16 after these; B is loaded from as many k in another step."""
     half = MMA[MMA.index("__device__") :].replace("multiply", "multiply_half").replace("k32", "k16")

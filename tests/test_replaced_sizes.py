@@ -114,6 +114,7 @@ def describe(kernel: str, sizes: str, *changes: tuple[str, str]) -> set[str]:
     return {one.code for one in run_blocks(text).mistakes}
 
 
+@pytest.mark.thorough
 def test_d_may_be_added_to_the_first_columns_of_a_wider_matrix() -> None:
     stored, added = PLACE.replace("N", "K") + " =", PLACE.replace("N", "K") + " +="
     assert not describe(KERNEL, "M = 1024, N = 2048, K = 4096", (f"{PLACE} =", added))

@@ -236,7 +236,7 @@ def test_the_id_of_scale_factors_follows_k(old: str, new: str) -> None:
     assert "scale factors" in explain_open((old, new), text=BY_BYTE)
 
 
-@for_each(("old", "new"), SCALES, sample=2)
+@for_each(("old", "new"), SCALES, sample=1)
 def test_scale_factors_are_those_of_the_rows_and_of_k(old: str, new: str) -> None:
     assert "scale factors" in explain_open((old, new), text=PACKED)
 
@@ -259,6 +259,7 @@ def test_columns_after_the_first_128_have_an_atom_of_their_own() -> None:
     assert "the same scale factors of B" in explain_open(("36 + 4 * k, sSFB + 512)", "36 + 4 * k, sSFB)"), text=WIDE)
 
 
+@pytest.mark.thorough
 def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
     """Atoms of one block of K may follow each other, or those of 256 rows; factors of 1 need not be copied again."""
     assert run_blocks(PACKED) == OriginReport()

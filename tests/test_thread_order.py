@@ -284,6 +284,7 @@ def test_a_part_of_the_tile_that_no_warp_reads() -> None:
     assert list_codes(text) == ["warps_overlap"]
 
 
+@pytest.mark.thorough
 def test_a_warp_that_stores_nothing_may_repeat_another_one() -> None:
     """Three tiles for four warps: the last one multiplies the third tile again, and only the others store."""
     again = TILED.replace("warp * 16 + lane % 16", "min(warp, 2) * 16 + lane % 16")
