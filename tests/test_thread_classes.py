@@ -56,7 +56,7 @@ struct Sum {
         (("v{0.f, 0.f}", "v{0.f, 1.f}"), "numbers other than 0"),
         (("explicit Sum() : v{0.f, 0.f} {}", "explicit Sum() {}"), "nothing is known to have written"),
         (("TileA(As).template load<128>", "TileA(As).template load<64>"), ""),  # twice the same rows
-        (("b_tile.template load<128>", "b_tile.template load<256>"), "take other elements"),  # half of them
+        (("b_tile.template load<128>", "b_tile.template load<256>"), "elements of one are not known"),  # half of them
     ],
     sample=2,
 )

@@ -56,6 +56,7 @@ from lanescope.workbench.products.size_names import (
     list_own_sizes,
     list_sizes,
 )
+from lanescope.workbench.products.sum_examples import give_example
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
@@ -201,7 +202,7 @@ class KnownJudge(KnownRun):
         seen = {span for one in before.runners for span, _ in one.compared}
         new = {span for one in runners for span, _ in one.compared} - seen
         found = self._find_guard(verdicts[0]) or self._find_bound(verdicts[0], new)
-        return OpenPart(reason, spans[0] if spans else why.span), found
+        return OpenPart(reason + give_example(why.wrong), spans[0] if spans else why.span), found
 
     def _find_guard(self, verdict: ProductVerdict) -> CheckFinding | None:
         """Return the finding of a condition that puts zeros in place of elements, and with which D is A·B after a

@@ -106,7 +106,7 @@ class WrongPart:
         if self.order is None:
             return None
         for one in fragments:
-            sides = [_read_side(self.order, one, of) for of in (0, 1)]
+            sides = [read_side(self.order, one, of) for of in (0, 1)]
             if {len(side) for side in sides} != {len(one.products)}:
                 return None
             lines = sides[n][0].lines[(one.row, one.column)[n]]
@@ -120,7 +120,7 @@ class WrongPart:
         if self.order is None or self.fragment is None or self.fragment.bits < 8:
             return None
         n, products = self.sides[-1], list(reversed(self.fragment.products))
-        others, origins = _read_side(self.order, self.fragment, 1 - n), [each.sides[n] for each in products]
+        others, origins = read_side(self.order, self.fragment, 1 - n), [each.sides[n] for each in products]
         alone = replace(self.fragment, products=(products[0],), read=({}, {}))
         if len(others) < len(products) or not _is_of_lines(self.order, alone):
             return None
@@ -154,7 +154,7 @@ def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> 
     for one in first:
         if _judge_fragment(order, one)[0] < _STORED[0]:
             continue
-        rows, columns = (_read_side(order, one, n)[0].lines[at] for n, at in ((0, one.row), (1, one.column)))
+        rows, columns = (read_side(order, one, n)[0].lines[at] for n, at in ((0, one.row), (1, one.column)))
         for place, row, column in zip(one.place.tolist(), rows.tolist(), columns.tolist(), strict=True):
             before = seen.setdefault(place, (row, column))
             if before not in ((row, column), (column, row)):
@@ -212,7 +212,7 @@ def _judge_order(
 
 def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
     """Return (how much holds for a fragment, why not all, its rows and columns in D if all does)."""
-    sides = [_read_side(order, one, n) for n in (0, 1)]
+    sides = [read_side(order, one, n) for n in (0, 1)]
     place = (*one.products[0].calls, one.products[0].span)[0]
     stage, why, wrong = _judge_operands(order, one, sides)
     if not why:
@@ -227,7 +227,7 @@ def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, Open
 
 def _is_of_lines(order: MatrixOrder, one: KnownFragment) -> bool:
     """Return whether a sum is of rows of A and columns of B at the same k in an order."""
-    return not _judge_operands(order, one, [_read_side(order, one, n) for n in (0, 1)])[1]
+    return not _judge_operands(order, one, [read_side(order, one, n) for n in (0, 1)])[1]
 
 
 def are_of_lines(fragments: Sequence[KnownFragment], known: KnownMatrices) -> bool:
@@ -242,10 +242,10 @@ def _judge_operands(
     wrong: tuple[int, ...] = (0, 1)
     if {len(side) for side in sides} != {len(one.products)}:
         stage = sum(map(len, sides)) / (2 * len(one.products) + 1)
-        why = "products take other elements than rows of A and columns of B of M × K and K × N"
+        why = "not all operands of its products are rows of A (M × K) and columns of B (K × N)"
         return stage, why, tuple(n for n in wrong if len(sides[n]) < len(one.products))
     if not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
-        why = "products of different rows, columns or arrays are added, or those of one array with itself"
+        why = "an element of D adds products of several rows of A, columns of B or arrays, or of A with itself"
         return 1, why, tuple(n for n in wrong if not _are_of_one_line(sides[n])) or wrong
     if any(_have_other_k(a, b, order.known.k) for a, b in zip(*sides, strict=True)):
         return 2, "A and B of a product have different k, or elements beyond K are multiplied by 0", wrong
@@ -319,14 +319,14 @@ def _have_other_k(a: OperandLines, b: OperandLines, depth: int) -> bool:
 
 def _find_part(order: MatrixOrder, one: KnownFragment) -> tuple[int, ...]:
     """Return the k of A in a sum, if they are elements that are taken once; else nothing."""
-    side = _read_side(order, one, 0)
+    side = read_side(order, one, 0)
     if len(side) < len(one.products) or one.bits < 8:
         return ()
     every = [k for line in side for k in line.k.tolist() if k > ABSENT]
     return tuple(sorted(every)) if len(set(every)) == len(every) else ()
 
 
-def _read_side(order: MatrixOrder, one: KnownFragment, n: int) -> list[OperandLines]:
+def read_side(order: MatrixOrder, one: KnownFragment, n: int) -> list[OperandLines]:
     """Return what the products of a sum take of one operand, in their order, as far as it is lines of a matrix. n: 0
     for A, 1 for B.
     """

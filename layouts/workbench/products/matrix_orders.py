@@ -110,10 +110,15 @@ def _follow_lines(place: Ints, sizes: tuple[int, int], by_k: bool, first: Operan
 
 def _split_lines(place: Ints, sizes: tuple[int, int], by_k: bool) -> OperandLines | None:
     """Return the lines and k of elements inside a matrix; None if these are not separate."""
-    size, depth = sizes
-    line, k = np.divmod(place, depth) if by_k else np.divmod(place, size)[::-1]
-    matrix, rest = np.divmod(line, size) if by_k else np.divmod(k, depth)
-    line, k = (rest, k) if by_k else (line, rest)
+    line, k, matrix = split_places(place, sizes, by_k)
     if (line != line[:, :1]).any() or (k != k[:1]).any() or (matrix != matrix[0, 0]).any():
         return None
     return OperandLines(line[:, 0], k[0], int(matrix[0, 0]))
+
+
+def split_places(place: Ints, sizes: tuple[int, int], by_k: bool) -> tuple[Ints, Ints, Ints]:
+    """Return the row of A or column of B, the k and the matrix of a batch of elements. sizes: lines and depth."""
+    size, depth = sizes
+    line, k = np.divmod(place, depth) if by_k else np.divmod(place, size)[::-1]
+    matrix, rest = np.divmod(line, size) if by_k else np.divmod(k, depth)
+    return (rest, k, matrix) if by_k else (line, rest, matrix)

@@ -12,6 +12,7 @@ from lanescope.workbench.products.attention import RESULT, AttentionJudge, Verdi
 from lanescope.workbench.products.known_products import KnownJudge
 from lanescope.workbench.products.known_sums import OpenPart
 from lanescope.workbench.products.product_report import ProductReport
+from lanescope.workbench.products.sum_examples import give_example
 from lanescope.workbench.products.unproved_results import PRODUCT, make_open_point
 from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
@@ -38,7 +39,8 @@ def judge_results(
         mistakes += [mistake] if mistake is not None else []
         whole |= {one.name: result is RESULT} if open_part is None or open_part.whole else {}
         if mistake is None and open_part and open_part.reason and (open_part.span or one.name in {*proved, *whole}):
-            open_.append(make_open_point(one, blank, open_part.reason, open_part.span, result))
+            reason = open_part.reason + (give_example(open_part.wrong) if result is PRODUCT else "")
+            open_.append(make_open_point(one, blank, reason, open_part.span, result))
     return ProductReport(mistakes, open_, whole)
 
 
