@@ -267,5 +267,14 @@ def _describe_edits(text: str, edits: Sequence[TextEdit]) -> str:
     written = join_words([edit.text.strip() for edit in edits], "or")
     if not words or not written:
         return written or f"nothing in place of {words}"
-    line = text[text.rfind("\n", 0, first) + 1 : first].strip()[-_MOST_SHOWN:]
+    line = _shorten_start(text[text.rfind("\n", 0, first) + 1 : first].strip())
     return f"{written} instead of {words} after `{line}`" if line else f"{written} instead of {words}"
+
+
+def _shorten_start(line: str) -> str:
+    """Return the end of a line, from the start of a word.
+
+    >>> _shorten_start("mma(acc, desc(smem_base + stage * BYTES_OF_A + k * 16), b")
+    '… + stage * BYTES_OF_A + k * 16), b'
+    """
+    return line if len(line) <= _MOST_SHOWN else "… " + re.sub(r"^\S+\s+", "", line[-_MOST_SHOWN:])
