@@ -67,7 +67,7 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Ch
         return
     first, past = lines[0].list_gaps()[0]
     message = (
-        f"No product takes the elements of A and B from K = {first} to {past - 1}, and the next ones are taken again:"
+        f"No product takes the elements of A and B from K = {first} to {past - 1}, and some take those from {past} on:"
         " the step along K is longer than what is multiplied."
     )
     yield CheckFinding("k_slice_skipped", message, _find_step(run, every))
