@@ -15,6 +15,9 @@ from lanescope.app.check.running import (
 )
 from lanescope.inputs import format_count, join_words
 
+_OPEN_RESULT = " is not known to be "  # after D or O and its kernel
+_MOST_RESULTS = 3  # kernels that are named
+
 
 @dataclass(frozen=True, slots=True)
 class ReportNote:
@@ -123,5 +126,12 @@ def _list_verdicts(report: CheckReport) -> Iterator[str]:
     for lack in sorted({name_unrecognized(source.multiplier) for source in silent}):
         names = [source.multiplier for source in silent if name_unrecognized(source.multiplier) == lack]
         yield f"{format_count(len(names), 'file')} with {'/'.join(sorted({*names}))} and {lack}"
+    results = dict.fromkeys(
+        one.message.partition(_OPEN_RESULT)[0] for one in report.open if _OPEN_RESULT in one.message
+    )
+    if results:
+        shown = list(results)[:_MOST_RESULTS]
+        rest = [f"that of {format_count(len(results) - len(shown), 'other kernel')}"] * (len(results) > len(shown))
+        yield f"{join_words([*shown, *rest])} {'is' if len(results) == 1 else 'are'} open"
     if unread:
         yield f"{format_count(unread, 'file')} not read: not verified"
