@@ -13,9 +13,10 @@ from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan, fi
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.notes import list_totals
 from lanescope.app.check.printing import list_notes
-from lanescope.app.check.running import SourceReport, merge_reports
+from lanescope.app.check.running import SourceReport, describe_missing, merge_reports
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_workbench
+from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
 from tests.sample import take_rows
 
@@ -157,7 +158,14 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     assert "a.cu: note:" in notes and "Give its include gone.cuh (-I)." in notes
     atoms = "cute/arch/mma_sm100_umma.hpp"
     write_files(tmp_path, a_cu=f"#include <cute/tensor.hpp>\n#include <{atoms}>\n" + MAPS + KERNEL)
-    assert f"Give its include {atoms} (-I)." in "\n".join(list_notes(check("a.cu")))
+    report = check("a.cu")
+    assert f"Give its include {atoms} (-I)." in "\n".join(list_notes(report))
+    of_pitch = dataclasses.replace(
+        report.sources[0], gaps={}, kernel_gaps={f"{PITCH_OPEN}A is not determined": 1}, kernels=1
+    )
+    assert describe_missing(of_pitch).endswith("A is not determined."), "no header has it"
+    write_files(tmp_path, a_cu='#include "mma.h"\n' + MAPS + KERNEL)
+    assert "its include" not in "\n".join(list_notes(check("a.cu"))), "a header of CUDA"
 
 
 ROOT = Path(__file__).parents[1]

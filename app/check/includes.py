@@ -13,7 +13,7 @@ from lanescope.cxx.source_text import INCLUDE
 from lanescope.workbench.results import LONGEST
 
 _MOST_DEEP = 16
-_TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
+_TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|mma\.h|cooperative_groups(?:/\w+)*\.h")
 # The reader knows the headers of CUTLASS and the CUDA toolkit. Only these are read: the instructions of the
 # atoms, and the fields of descriptors.
 _KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")

@@ -30,7 +30,12 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, format_count, shorten_value
 from lanescope.workbench import check as engine, check_report, results
 from lanescope.workbench.finding_codes import get_finding_title
-from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
+from lanescope.workbench.fragments.thread_gaps import (
+    BLOCK_NAME,
+    LOADING,
+    NO_THREADS,
+    PITCH_OPEN,
+)
 from lanescope.workbench.source.condition_balance import UNBALANCED, find_unbalanced_conditions
 from lanescope.workbench.source.gaps import KITTENS, TILED_MMA, UNSAID
 from lanescope.workbench.source.open_names import can_be_given
@@ -39,6 +44,7 @@ _DEPENDS = "depends on "  # before the names of a gap
 _MOST_NAMES = 6  # of one list that is printed
 REPAIRING = 0.4  # part of a file's time after which no repairs are tried: whether a read is wrong comes first
 _PRINTED = (".txt", ".py", ".pyi")  # files whose lines with # may be no directives
+_OF_KERNEL = (PITCH_OPEN, *LOADING)  # starts of gaps that no header closes
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
 
@@ -365,7 +371,8 @@ def describe_missing(source: CheckedSource) -> str:
 def _suggest_options(source: CheckedSource) -> str:
     """Return the options that would close gaps: " Give -D BK=VALUE."; "" if there are none."""
     options = []
-    if source.unfound:
+    gaps = (*source.gaps, *source.kernel_gaps)
+    if source.unfound and not (gaps and all(gap.startswith(_OF_KERNEL) for gap in gaps)):
         options.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
     values = [f"-D {name}=VALUE" for name in list_needed_names(source)]
     options += [shorten_list(values)] if values else []
