@@ -11,10 +11,12 @@ import pytest
 from lanescope.app.check.running import describe_kernel_gaps
 from lanescope.app.check.verbs import app
 from lanescope.workbench.check import check_text
-from lanescope.workbench.fragments.thread_gaps import list_kernels_by_text
+from lanescope.workbench.fragments.thread_gaps import close_settled_gaps, list_kernels_by_text
 from tests import workbench_cases
 from tests.cases import for_each
 from tests.command import CliRunner
+from tests.test_known_products import TILED
+from tests.transfer_kernels import plant
 
 RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C) {
   __shared__ half s[16 * 16], u[8 * 16];
@@ -242,3 +244,14 @@ def test_a_loop_over_mma_without_iterations_is_named_at_its_condition() -> None:
     never = NO_TURNS.replace("  for (int k", "  if (false)\n  for (int k")
     (note,) = (one for one in check_text(never).open if "not verified" in one.message)
     assert never[slice(*note.span)] == "gemm" and "none of its mma is reached" in note.message
+
+
+def test_reads_of_a_kernel_that_d_settles_are_counted() -> None:
+    """Rows of B are divided by a number of the launch: A is read right, and B if D is A·B."""
+    divided = "(blockIdx.x * BN + r) * K", "(blockIdx.x * BN + r) / group * K"
+    report = check_text(plant(divided, ("int N, int K)", "int N, int K, int group)"), text=TILED))
+    (kernel,) = report.kernels
+    assert (report.steps, kernel.left, bool(kernel.gap)) == (1, 1, True)
+    assert close_settled_gaps(report.kernels, {}, ()) == ([kernel], 0)
+    (closed,), more = close_settled_gaps(report.kernels, {kernel.name: True}, ())
+    assert (closed.gap, more) == ("", 1)

@@ -286,8 +286,8 @@ def _run_threads(
     if products.open and not products.mistakes and not brief:
         fragments = replace(fragments, find_repair=_find_search(source, fragments))
     if fragments.unordered is not None:
-        kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
-        fragments = replace(fragments, kernels=kernels)
+        kernels, more = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
+        fragments = replace(fragments, kernels=kernels, verified=fragments.verified + more)
     mistakes = (replace(one, of_result=True) for one in products.mistakes)
     return fragments, [*mistakes, *notes], [*open_, *products.open, *lost]
 

@@ -51,7 +51,8 @@ class CheckedKernel:
     """A kernel that multiplies by mma or loads by ldmatrix.
 
     gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it; operand: for
-    UNKNOWN, the first one without a verdict; at: for NOT_REACHED, the condition of the loop that is not entered.
+    UNKNOWN, the first one without a verdict; at: for NOT_REACHED, the condition of the loop that is not entered; left:
+    reads without a verdict.
     """
 
     name: str
@@ -60,6 +61,7 @@ class CheckedKernel:
     needs: tuple[str, ...] = ()
     operand: str = ""
     at: Span | None = None
+    left: int = 0
 
     @property
     def place(self) -> Span:
@@ -264,17 +266,19 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
 
 def close_settled_gaps(
     kernels: Sequence[CheckedKernel], proved: Mapping[str, bool], unordered: Collection[str]
-) -> list[CheckedKernel]:
-    """Close the gaps that a run with known sizes settles, of kernels whose D is A·B, if their order is followed.
+) -> tuple[list[CheckedKernel], int]:
+    """Close the gaps that a run with known sizes settles, of kernels whose D is A·B, if their order is followed; return
+    the kernels, and how many more reads have a verdict.
 
     proved: the names of these kernels, and whether that run settles all gaps; unordered: those whose stores and
     barriers are not followed.
     """
-    kernels = [replace(one, gap="") if proved.get(one.name) else one for one in kernels]
-    return [
+    closed = [replace(one, gap="") if proved.get(one.name) else one for one in kernels]
+    closed = [
         replace(one, gap=ORDER_OPEN * (one.name in unordered)) if one.name in proved and one.gap in UNSETTLED else one
-        for one in kernels
+        for one in closed
     ]
+    return closed, sum(before.left for before, one in zip(kernels, closed, strict=True) if before.gap and not one.gap)
 
 
 def find_name(text: str, function: tree.Function) -> Span:

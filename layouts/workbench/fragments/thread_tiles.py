@@ -181,7 +181,8 @@ def _merge_runs(text: str, branch: Sequence[RunVerdicts]) -> FragmentReport:
         gap = next((one.message for one in verdicts.pitches), gap)
         operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
         name, at = run.function.name, find_skipped_loop(text, run, gap)
-        report.kernels.append(CheckedKernel(name, find_name(text, run.function), gap, needs, operand, at))
+        left = len(_list_left(verdicts))
+        report.kernels.append(CheckedKernel(name, find_name(text, run.function), gap, needs, operand, at, left))
         kernel_errors = [CheckFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
         report.findings += kernel_errors
         if kernel_errors:  # what else is wrong follows from these
@@ -202,6 +203,13 @@ def _merge_runs(text: str, branch: Sequence[RunVerdicts]) -> FragmentReport:
     findings = sorted(unique.values(), key=lambda f: f.span)
     proved, described = _list_proved(runs, good), _list_described(runs, good)
     return FragmentReport(findings, len(good), report.kernels, proved, described, report.doubted, report.suspects)
+
+
+def _list_left(verdicts: RunVerdicts) -> set[object]:
+    """Return the reads without a verdict: their places, and A or B."""
+    of_products = (((use.span, use.calls), use, operand) for use, *pair in verdicts.pairs for operand in pair)
+    left = ((use, one) for key, use, one in of_products if (*key, one.name) not in verdicts.judged)
+    return {(*_find_site(use, load), one.name) for use, one in left for load in one.loads or (None,)} - verdicts.good
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: RunVerdicts) -> None:
