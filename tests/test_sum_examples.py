@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from lanescope.workbench.check import check_text
 from tests.cases import for_each
 from tests.test_known_products import KERNEL, LAUNCH, list_points
+from tests.transfer_kernels import plant
 
 SHOWN: dict[tuple[str, str], str] = {
     # B of a product begins 32 elements later, in its upper half
@@ -20,3 +22,10 @@ SHOWN: dict[tuple[str, str], str] = {
 def test_an_open_product_shows_elements(change: tuple[str, str], shown: str) -> None:
     ((message, _),) = list_points(change, text=KERNEL + LAUNCH)
     assert shown in message
+
+
+@for_each(("k", "why"), [("40", "K = 40 is no multiple of the 32 that"), ("416", "")])
+def test_a_given_k_is_compared_with_that_of_a_product(k: str, why: str) -> None:
+    """The launch gives the kernel K, whose value is -D's. It ends at once with K / 32, and not with a step of 32."""
+    text = plant(("int k = 0; k < K / 32; ++k", "int k = 0; k * 32 < K; ++k"), text=KERNEL + LAUNCH)
+    assert [why in point.message for point in check_text(text, {"macro.K": k}).open] == [True] * bool(why)

@@ -148,9 +148,9 @@ def describe_run(
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
 
 
-def find_skipped_loop(text: str, run: KernelRun, gap: str) -> Span | None:
+def find_skipped_loop(text: str, runner: KernelRunner, gap: str = NOT_REACHED) -> Span | None:
     """Return the condition of the only loop without turns that multiplies, if no mma of a run is reached."""
-    skipped = [place for place, entered in run.runner.entered.items() if not entered] if gap == NOT_REACHED else []
+    skipped = [place for place, entered in runner.entered.items() if not entered] if gap == NOT_REACHED else []
     found = [condition for loop, condition in skipped if _reaches_product(blank_comments(text), loop)]
     return found[0] if len(found) == 1 else None
 

@@ -180,7 +180,7 @@ def _merge_runs(text: str, branch: Sequence[RunVerdicts]) -> FragmentReport:
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
         operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
-        name, at = run.function.name, find_skipped_loop(text, run, gap)
+        name, at = run.function.name, find_skipped_loop(text, run.runner, gap)
         left = len(_list_left(verdicts))
         report.kernels.append(CheckedKernel(name, find_name(text, run.function), gap, needs, operand, at, left))
         kernel_errors = [CheckFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]

@@ -15,6 +15,7 @@ from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_descriptor, locate_operand
+from lanescope.workbench.fragments.thread_gaps import find_skipped_loop
 from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import Points, list_factors
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines, WrongPart
@@ -229,7 +230,9 @@ def explain_nothing(runners: Sequence[KernelRunner], k: int) -> OpenPart:
     are of another kind.
     """
     if not any(run.products or run.descriptors for run in runners):
-        return OpenPart(f"a run with K = {k} executes no product")
+        at = find_skipped_loop(runners[0].text, runners[0]) if runners else None
+        loop = f": `{' '.join(runners[0].text[slice(*at)].split())}` has no iterations" if at is not None else ""
+        return OpenPart(f"a run with K = {k} executes no product{loop}", at)
     in_memory = (use for run in runners for use in run.descriptors if use.seen.form.by_idesc)
     found = (OpenPart("what tcgen05.ld loads of it is not followed", use.span) for use in in_memory)
     return next(found, OpenPart(""))

@@ -18,6 +18,9 @@ def give_example(part: WrongPart | None) -> str:
         return ""
     order, one = part.order, part.fragment
     sides = [read_side(order, one, n) for n in (0, 1)]
+    depth = one.products[0].a.places[0].shape[1]
+    if order.known.k % depth and all(each.a.zeros is None and each.b.zeros is None for each in one.products):
+        return f": K = {order.known.k} is no multiple of the {depth} that a product takes"
     short = next((n for n in (0, 1) if len(sides[n]) < len(one.products)), None)
     if short is not None:
         order, found = _show_operand(order, one, short, sides[short])
