@@ -40,6 +40,7 @@ def test_a_name_alone_is_1_as_for_a_compiler() -> None:
         ("#define BK 32", ["BK"]),
         ("// BK\nvoid f() {}", ["BK"]),
         ("int BKX = 3;", ["BK"]),
+        ("for (int BK = 0; BK < 4; ++BK) f(BK);", ["BK"]),
         ("", ["BK"]),
     ],
 )
@@ -47,6 +48,11 @@ def test_a_value_is_unused_where_no_file_asks_for_it(text: str, unused: list[str
     """A value that a file gives itself is not changed: the one of -D is unused there."""
     assert list(list_unused(["BK"], [text])) == unused
     assert list(list_unused(["BK"], [text, "void f(int BK) {}"])) == []
+
+
+@for_each("name", ["int", "sizeof", "uint32_t", "threadIdx.x"])
+def test_a_word_that_has_no_value_of_its_own_is_unused(name: str) -> None:
+    assert list(list_unused([name], [f"void f(int n) {{ g({name}, n); }}"])) == [name]
 
 
 @for_each(

@@ -11,6 +11,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx.targets import TARGETS, get_widest
 from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE
+from lanescope.workbench.source.open_names import can_be_given, list_names
 
 NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
 GIVEN = "macro."  # begins the key of a value that -D gives
@@ -19,6 +20,7 @@ _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _NUMERIC = re.compile(r"\d[\w']*")  # begins as a number; with an underscore it may be a literal of the user's, 4_c
 _REAL = re.compile(r"[\d']+(?:[eE]\d+[fFlL]?|[fF])|[\d']*_.*|0[xX][\da-fA-F]+[pP]\d+[fFlL]?|\d{2,3}a")  # 90a: a target
 _MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
+_FOR = re.compile(r"\bfor\s*\(")
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
 
 
@@ -90,8 +92,9 @@ def _may_leave_open(name: str, code: str) -> bool:
     if (of_map := _MAP_FIELD.fullmatch(name)) and re.search(rf"(?<!\w){re.escape(of_map[1])}(?!\w)", code):
         return True
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
-    if not re.search(word, code):
+    if not re.search(word, code) or not list_names(name) or not can_be_given(name):
         return False
+    code = _FOR.sub("for ", code)  # its variable is no parameter
     if re.search(
         rf"[<,(]\s*(?:const\s+)?[\w:]+\s+{word}\s*[,>)=]|#\s*if[^\n]*{word}", code
     ):  # a parameter, a condition
