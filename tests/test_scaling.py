@@ -309,6 +309,19 @@ def test_the_byte_of_a_factor_is_in_the_atom_that_its_copy_reads(side: str) -> N
     assert found["held"]["shared"] == start + 100 % 32 * 16 + 100 // 32 * 4 + 5 % 4
 
 
+def test_the_table_of_copies_has_the_bytes_that_descriptors_begin_at() -> None:
+    page = share_client().get("/scale-factors?shared=4096").text
+    rows = re.findall(r"<td>[AB], row \d+, factor \d+</td><td>\d+</td><td>(\d+)</td>.*?(0x[0-9a-f]{16})", page, re.S)
+    assert len(rows) == 6 and all(int(byte) == (int(word, 16) & 0x3FFF) * 16 for byte, word in rows)
+
+
+@for_each(("shared", "said"), [("100", "is 100, not a multiple of 16"), ("1000000", "is 1000000: ")])
+def test_a_wrong_start_names_its_own_field(shared: str, said: str) -> None:
+    error = share_client().get(f"/api/v1/scale-factors?shared={shared}").json()["error"]
+    assert error["field"] == "shared" and error["message"].startswith(f"shared {said}")
+    assert f"First byte of shared memory {said}" in share_client().get(f"/scale-factors?shared={shared}").text
+
+
 # byte-id and thread-id ------------------------------------------------------------------------------------------------
 
 SCALED = r"""__device__ void mma(int a, int b, float (&c)[4], int sa, short byte, short thread, int sb) {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_LINES, ATOM_ROWS
+from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_LINES, ATOM_ROWS, LINE_BYTES, compute_factor_offset
 from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 from lanescope.render.palette import list_fill_variables
 
@@ -17,7 +17,6 @@ HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above t
 GAP, LEFT = 76.0, 52.0
 UNIT = 2.2 * CELL  # width of a column of tensor memory
 BANDS = ATOM_ROWS // ATOM_LINES
-LINE = BANDS * ATOM_FACTORS  # bytes of a line of an atom
 MOST_ROWS, MOST_WORDS = 2, 4  # atoms drawn along the rows and along K
 
 
@@ -72,7 +71,7 @@ def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocat
     parts += _draw_columns(lefts[2], side, row_atoms, k_atoms, first_r, first_k)
     scale = HIGH / ATOM_ROWS
     lines = row_atoms * HIGH / ATOM_LINES
-    place = _find_byte_of_line(row, factor)
+    place = compute_factor_offset(row % ATOM_ROWS, factor % ATOM_FACTORS, ATOM_FACTORS) % LINE_BYTES
     marks = [
         (
             lefts[0] + (factor - first_k * ATOM_FACTORS) * CELL,
@@ -131,16 +130,10 @@ def _draw_rows(left: float, row_atoms: int, k_atoms: int, first_r: int, first_k:
         yield _draw_text(left + k * ATOM_FACTORS * CELL, TOP - 5, f"{(first_k + k) * ATOM_FACTORS}", 9)
 
 
-def _find_byte_of_line(row: int, factor: int) -> int:
-    """Return the byte of a factor within its line of 16."""
-    return row % ATOM_ROWS // ATOM_LINES * ATOM_FACTORS + factor % ATOM_FACTORS
-
-
 def _find_first_byte(side: ScaleOperand, row: int, factor: int) -> int:
     """Return the first byte of a factor's atom in shared memory; 0 if its order there is not documented."""
-    byte = side.locate_factor(row, factor).shared
-    inside = row % ATOM_LINES * LINE + _find_byte_of_line(row, factor)
-    return 0 if byte is None else side.shared + byte - inside
+    first = side.shared_offset(row - row % ATOM_ROWS, factor - factor % ATOM_FACTORS)
+    return 0 if side.split else side.shared + first
 
 
 def _draw_atom(left: float, high: float, row: int, start: int) -> Iterator[str]:
@@ -153,7 +146,9 @@ def _draw_atom(left: float, high: float, row: int, start: int) -> Iterator[str]:
         yield _draw_text(x, TOP - 5, f"+{4 * band}" if band else "0", 9)
     marked = row % ATOM_LINES
     for line in (marked, *(line for line in range(0, ATOM_LINES, 8) if abs(line - marked) > 1)):
-        yield _draw_text(left - 6, TOP + (line + 0.8) * high / ATOM_LINES, f"{start + LINE * line}", 9, anchor="end")
+        yield _draw_text(
+            left - 6, TOP + (line + 0.8) * high / ATOM_LINES, f"{start + LINE_BYTES * line}", 9, anchor="end"
+        )
 
 
 def _list_shown_columns(side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> list[int]:

@@ -11,7 +11,7 @@ from lanescope.app.kit.question import declare_question, number_field, word_fiel
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d_field, cta_group_field, rows_of_d_field, sparse_field
 from lanescope.blackwell import idesc, scaling
-from lanescope.blackwell.scale_atoms import SOURCE
+from lanescope.blackwell.scale_atoms import LINE_BYTES, SOURCE
 from lanescope.blackwell.scaling import ScaledMmaStep, ScaleOperand
 from lanescope.blackwell.tmem import COLUMNS, FACTORS, TmemMma
 from lanescope.errors import LayoutError
@@ -40,8 +40,7 @@ class ScaleQuestion:
     shared: int = number_field(
         0,
         "First byte of shared memory",
-        "The byte of shared memory where A's factors begin; B's follow them.",
-        covers=("start_address",),
+        "The byte of shared memory where A's factors begin, a multiple of 16; B's follow them.",
     )
     side: str = word_field(("a", "b"), "Factor of", "The operand of the selected factor.", called={"a": "A", "b": "B"})
     row: int = number_field(37, "Row of A or column of B", "Row of A, or column of B.")
@@ -160,7 +159,22 @@ def parse_tile(question: ScaleQuestion) -> ScaleTile:
     if last > COLUMNS:
         message = f"The factors reach column {last - 1}; the last is {COLUMNS - 1}."
         raise LayoutError("outside", message, f"They take {a.columns} and {b.columns} columns.", "column")
-    return ScaleTile(a, b, question.side, question.row, question.factor)
+    tile = ScaleTile(a, b, question.side, question.row, question.factor)
+    _check_start(tile)
+    return tile
+
+
+def _check_start(tile: ScaleTile) -> None:
+    """Raise LayoutError about `shared` if the descriptors of the copies cannot begin there."""
+    start = tile.a.shared
+    if start % LINE_BYTES and not tile.copies_open:
+        nearest = (start + LINE_BYTES // 2) // LINE_BYTES * LINE_BYTES
+        message = f"shared is {start}, not a multiple of {LINE_BYTES}."
+        raise LayoutError("misaligned", message, f"Nearest: {nearest}.", "shared")
+    try:
+        list_copies(tile)
+    except LayoutError as error:
+        raise LayoutError(error.code, f"shared is {start}: {error.message}", error.hint, "shared") from None
 
 
 def scale_factors(question: ScaleQuestion) -> ScaleFactors:

@@ -26,6 +26,7 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
         "shown": {"scale_vec": tile.mma.scale_vec},
         "choices": {"scale_vec": tuple(tile.mma.kind.scaled)},
         "title": f"kind::{answer.kind}, scale_vec::{answer.scale_vec}: 1 factor = {answer.block} elements of K",
+        "starts": {"a": tile.a.shared, "b": tile.b.shared},
         "open": scaling.OPEN_COPIES if tile.copies_open else "",
         "order_code": code.render_order(),
         "issue": issue_code,
