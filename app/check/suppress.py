@@ -57,13 +57,13 @@ def _parse_code(code: str, option: str) -> str:
     if code in known:
         return code
     near = find_nearest_word(code, known)
-    hint = f"Did you mean '{near}'? " if near else ""
-    raise LayoutError(
-        "bad_choice",
-        f"--{option}: {quote_value(code)} is not a code.",
-        f"{hint}/guide/check-rules lists the codes.",
-        option,
+    hint = (
+        f"Did you mean '{near}'? /guide/check-rules lists all."
+        if near
+        else "A message ends in its code, such as sbo_other_width; order stands for all codes of order."
+        " /guide/check-rules of lanescope serve lists all."
     )
+    raise LayoutError("bad_choice", f"--{option}: {quote_value(code)} is not a code.", hint, option)
 
 
 def select_codes(report: CheckReport, select: frozenset[str], ignore: frozenset[str]) -> CheckReport:

@@ -39,7 +39,7 @@ def check(
         str | None,
         typer.Option(help="Target, such as sm_90a; by default that of the compile command.", show_default="any"),
     ] = None,
-    select: Annotated[Words, typer.Option(help="Codes to report, and no others.")] = None,
+    select: Annotated[Words, typer.Option(help="Codes to report, as messages end in them, and no others.")] = None,
     ignore: Annotated[Words, typer.Option(help="Codes not to report.")] = None,
     exclude: Annotated[Words, typer.Option(help="Paths not to check: a name, a folder, a pattern.")] = None,
     baseline: Annotated[str, typer.Option(help="A file with findings that are known and not reported.")] = "",
