@@ -17,6 +17,8 @@ import pytest
 import typer.main
 
 from lanescope.app.cli import build_cli
+from lanescope.descriptor import causes
+from lanescope.workbench import finding_codes
 from tests.cases import for_each
 from tests.command import run_lanescope
 
@@ -159,3 +161,19 @@ def test_commands_in_prose_exist() -> None:
         known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
         assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, (where, text)
     assert len(found) > 5
+
+
+OTHER_SPELLINGS = re.compile(  # -ize as in CUDA's documents; colour, neighbour and the like as the API spells them
+    r"\b(?:un)?(?:recognis|initialis|synchronis|serialis|specialis|generalis|normalis|behaviour|licence|neighbor|labeled|"
+    r"canceled|colors?\b)\w*",
+    re.I,
+)
+
+
+def test_documents_and_pages_spell_each_word_in_one_way() -> None:
+    found = []
+    for path in (*DOCUMENTS, *sorted((ROOT / "templates").rglob("*.html"))):
+        prose = re.sub(r"`[^`]*`|<[^>]*>|\{[{%].*?[%}]\}|https?://\S+", "", path.read_text(), flags=re.S)
+        found += [(path.name, word[0]) for word in OTHER_SPELLINGS.finditer(prose)]
+    titles = {**finding_codes.TITLES, **causes.TITLES}
+    assert not found and not [title for title in titles.values() if OTHER_SPELLINGS.search(title)]

@@ -23,7 +23,7 @@ EXAMPLES = [
     if tool.page
     for title, query in tool.examples
 ]
-UNEXPLAINED = ("Not recognised", "Pages that share words with this text", "Which element?")
+UNEXPLAINED = ("Not recognized", "Pages that share words with this text", "Which element?")
 
 
 def test_every_example_of_a_tool_is_read() -> None:

@@ -48,7 +48,7 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
     words = [word for slug in guide_index.ORDER for word in full_text.split_words(guide_index.read_title(slug))]
     for _ in range(60):
         text = f"why does my {draw.choice(words)} and the {draw.choice(words)} look odd"
-        assert read_text(text).title != "Not recognised", text
+        assert read_text(text).title != "Not recognized", text
 
 
 # names with what an opcode does not say ------------------------------------------------------------------------------

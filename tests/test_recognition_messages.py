@@ -188,7 +188,7 @@ def test_comments_and_directives_do_not_join_an_opcode(before: str) -> None:
 
 
 def test_a_directive_alone_is_no_wrong_instruction() -> None:
-    assert text_meanings.read_text("mma .reg .f32").title == "Not recognised"
+    assert text_meanings.read_text("mma .reg .f32").title == "Not recognized"
 
 
 @for_each(

@@ -199,7 +199,7 @@ def test_a_load_of_tensor_memory_is_one_row(pages: dict[str, str]) -> None:
     assert (
         "x4" in page
         and "[taddr]" in page
-        and "4 times, in neighboring columns" not in pages["/instructions"]
+        and "4 times, in neighbouring columns" not in pages["/instructions"]
         and '/instructions?family=tmem_ld"' in pages["/instructions"]
     )
     assert "tmem.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
@@ -209,7 +209,7 @@ def test_a_load_of_tensor_memory_is_one_row(pages: dict[str, str]) -> None:
     assert 'asm volatile("tmem.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];' in code
     assert pages["packed"] == "True"
     assert pages["find"] == LOAD and "tmem.ld" in pages["refusal"] and LOAD in pages["refusal"]
-    assert "load from tensor memory" in pages["parts"] and "4 times, in neighboring columns" in pages["parts"]
+    assert "load from tensor memory" in pages["parts"] and "4 times, in neighbouring columns" in pages["parts"]
     assert "unsupported_here" in pages["run"]
     assert "no_program" in pages["plan"] and "no_chain" in pages["chain"]
 

@@ -323,7 +323,7 @@ def build_address_map(instruction: engine.Instruction) -> AddressMap:
 
 def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selector: int = 0) -> OperandMap:
     """Build the facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller
-    serialises).
+    serializes).
 
     A sparse A also has the metadata's places for its sparsity selector; its col is the dense column while every index
     keeps the first positions.

@@ -87,7 +87,7 @@ _TITLES = {  # code of a refusal → title of the page that shows it
 }
 _ONLY_NAMED = "Only the instruction is read"
 _UNEXPLAINED = {  # title of an unknown text, of which a page that prints it says more → whether code is enough
-    **dict.fromkeys(("Not recognised", SHARING, "An expression of C++", "Not a descriptor"), True),
+    **dict.fromkeys(("Not recognized", SHARING, "An expression of C++", "Not a descriptor"), True),
     **dict.fromkeys(
         ("No such instruction", "Which element?", "Of which instruction?", "A matrix instruction of AMD"), False
     ),
@@ -321,7 +321,7 @@ def _explain_unknown(
     elif notices := name_readings.list_unknown_names(text):
         title = "CuTe has no such name"
     else:
-        title = SHARING if pages else "Not recognised"
+        title = SHARING if pages else "Not recognized"
         respelled = "" if addresses else spelling.respell(text)
         meant = read_text(respelled) if respelled else None
         if meant and (meant.kind == "instruction" or (meant.kind != "unknown" and full_text.is_asked(respelled))):
@@ -344,7 +344,7 @@ def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
             f"{shorten_value(hex(addresses[0]), 20)} is an address of memory. A matrix descriptor holds bits 4"
             f" to 17 of one."
         )
-    return f"Lanescope does not recognise '{shorten_value(text, 60)}'." if text.strip() else "The text is empty."
+    return f"Lanescope does not recognize '{shorten_value(text, 60)}'." if text.strip() else "The text is empty."
 
 
 def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:

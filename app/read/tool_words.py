@@ -49,7 +49,7 @@ OUTSIDE = {  # pages outside the menus: title, what it answers
     "/docs": ("API", "Every answer as JSON, with its schema."),
     "/help": ("Keys and glossary", "What the keyboard does on every page, what the words mean, light and dark."),
     "/help#report": ("Report a wrong answer", "What to send, and to whom."),
-    "/help#licence": ("Licence", "Apache License, version 2.0."),
+    "/help#licence": ("License", "Apache License, version 2.0."),
     "/help#privacy": ("Privacy", "Pages load nothing from other hosts and keep nothing of what you paste."),
 }
 ASKED = (  # questions whose words occur on many pages, and the page that answers them

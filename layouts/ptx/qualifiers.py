@@ -80,7 +80,7 @@ def _describe_shape(instruction: Instruction) -> str:
 
 def _describe_count(instruction: Instruction, count: int) -> str:
     if instruction.family.memory is OperandPlace.TENSOR:
-        return f"{count} time{'s' * (count > 1)}, in neighboring columns"
+        return f"{count} time{'s' * (count > 1)}, in neighbouring columns"
     return f"{count} {'matrix' if count == 1 else 'matrices'}"
 
 

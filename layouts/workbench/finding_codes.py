@@ -85,7 +85,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     "tma_stride_in_elements": "A stride of the tensor map counts elements",
     "tma_swizzle": "The swizzle of the tensor map does not exist",
     "tma_type": "The element type of the tensor map does not exist",
-    "uninitialised": "Bits are set in an uninitialised descriptor",
+    "uninitialised": "Bits are set in an uninitialized descriptor",
     "unknown_swizzle": "The swizzle code is reserved",
     **order.TITLES,
     **bulk_store_order.TITLES,

@@ -28,7 +28,7 @@ MODIFIERS = {
     "min": "the smallest of the thread's values goes into one more register",
     "max": "the largest of the thread's values goes into one more register",
     "pack::16b": "a register receives the low 16 bits of two adjacent columns",
-    "unpack::16b": "the two 16-bit halves of a register go to neighboring columns",
+    "unpack::16b": "the two 16-bit halves of a register go to neighbouring columns",
     "cta_group::1": "the tensor memory of this CTA",
     "cta_group::2": "the tensor memory of this CTA and of its peer",
     "warpx2::02_13": "copied to two quarters: the first half to those of warps 0 and 2, the second to those of 1 and 3",

@@ -206,7 +206,7 @@ def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, 
 def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
     kind = cell.kind.integer if cell.kind and cell.kind.integer else ULONG
     if cell.kind is not None:
-        add_pitfall(ev, "uninitialised", f"{cell.name} is not initialised before bits are OR-ed into it.", span)
+        add_pitfall(ev, "uninitialised", f"{cell.name} is not initialized before bits are OR-ed into it.", span)
     return SymbolicInt(0, kind)
 
 

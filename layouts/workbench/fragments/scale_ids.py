@@ -1,6 +1,6 @@
 """Check byte-id and thread-id of block-scaled mma.sync: which factors of the scale registers an instruction takes.
 
-PTX ISA 9.1, 9.7.14.3, table 37: any other value is undefined behaviour.
+PTX ISA 9.1, 9.7.14.3, table 37: any other value is undefined behavior.
 """
 
 from __future__ import annotations
@@ -39,6 +39,6 @@ def _check_use(use: MmaUse) -> Iterator[CheckFinding]:
             allowed = f"{', '.join(rest)} or {last}" if rest else last
             message = (
                 f"{part}-{letter} is {value}; with scale_vec::{scale.blocks}X it is {allowed}. Any other value is"
-                " undefined behaviour."
+                " undefined behavior."
             )
             yield CheckFinding("scale_selector", message, span)
