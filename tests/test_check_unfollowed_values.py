@@ -212,12 +212,13 @@ __global__ void __launch_bounds__(32) k(half_t const* a, float* c) {
     assert not made.findings and len(made.kernels) == 1
 
 
-def test_the_two_words_of_a_descriptor_are_no_descriptors() -> None:
+@for_each(("low", "high"), [("desc_lo", "desc_hi"), ("descLo", "descHi"), ("DESC_LOW", "DESC_HIGH")])
+def test_the_two_words_of_a_descriptor_are_no_descriptors(low: str, high: str) -> None:
     """CuTe DSL's helpers put the 64 bits together in the text of an asm statement; Python's integers have no width."""
-    text = """
+    text = f"""
 desc_base = ((start & 0x3FFFF) >> 4) | ((lbo & 0x3FFF) << 16) | ((1024 >> 4) << 32) | (1 << 46) | (2 << 61)
-desc_lo, desc_hi = desc_base & 0xFFFFFFFF, (desc_base >> 32) & 0xFFFFFFFF
-desc_a = desc_lo | (desc_hi << 32)
+{low}, {high} = desc_base & 0xFFFFFFFF, (desc_base >> 32) & 0xFFFFFFFF
+desc_a = {low} | ({high} << 32)
 """
     assert [found.name for found in evaluate_text(text).descriptors] == ["desc_base", "desc_a"]
 

@@ -35,7 +35,9 @@ _FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # first bits of fields of 
 _HALVES = frozenset((8, 24, 40, 48, 56))  # first bits of bytes and 16-bit halves that begin no field
 _DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
 _DESC_ONLY = re.compile(r"smem|gmma|umma|wgmma|mat", re.I)
-_HALF = re.compile(r"(?<![a-z])(?:lo|hi|low|high|lower|upper)(?![a-z])", re.I)  # names of 32 bits of a descriptor
+_HALF = re.compile(  # names of 32 bits of a descriptor: desc_lo, HI, descLo
+    r"(?i:(?<![a-z])(?:lo|hi|low|high|lower|upper)(?![a-z]))|(?<=[a-z])(?:Lo|Hi|Low|High|Lower|Upper)(?![a-z])"
+)
 _OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
 
 
