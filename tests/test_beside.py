@@ -69,6 +69,11 @@ def test_an_emptied_text_is_not_answered_with_the_default(client: Client, addres
     assert answer.status_code == 422 and said == [name]
 
 
+def test_a_run_of_no_kind_is_asked_for_and_not_refused(client: Client) -> None:
+    answer = client.get("/gpu/run")
+    assert answer.status_code == 200 and 'name="kind"' in answer.text and 'role="alert"' not in answer.text
+
+
 def test_an_emptied_text_is_refused_when_posted_as_in_an_address(client: Client) -> None:
     answer = client.post("/layouts/triton", data={"text": "", "shape": "32x32"})
     assert answer.status_code == 422 and 'id="text-error"' in answer.text

@@ -73,20 +73,26 @@ async def run_page(request: Request) -> Response:
         "fleet": await get_hardware(request).get_fleet_status(),
         "labels": LABELS,
     }
+    code = 200
     try:
-        given = await run_off_loop(_parse_run, query)
-        found = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, given))
-        differing = [fact_to_json(row) for row in found.mismatches[:MOST_LISTED]]
-        context |= {"found": found, "differing": differing, "views": await run_off_loop(run_views.draw_answer, found)}
-        if isinstance(found, MmaRan) and found.options:
-            context["program"] = programs.link_program(
-                lookup.find(given["instruction"]), {side: query.get(side, "") for side in SIDES}
-            )
-        code = 200
+        if request.query_params:
+            context |= await _run(request, query)
     except LayoutError as error:
         context["error"], code = add_wrong_fields(error, _list_own_fields(query), query), get_status(error)
     context["form"] = await run_off_loop(build_form, query, context["fleet"], context["error"])
     return await run_off_loop(render_page, request, "runs/run.html", context, code)
+
+
+async def _run(request: Request, query: dict[str, str]) -> dict[str, Any]:
+    """Return what the page shows of the run of a query."""
+    given = await run_off_loop(_parse_run, query)
+    found = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, given))
+    differing = [fact_to_json(row) for row in found.mismatches[:MOST_LISTED]]
+    shown = {"found": found, "differing": differing, "views": await run_off_loop(run_views.draw_answer, found)}
+    if isinstance(found, MmaRan) and found.options:
+        sides = {side: query.get(side, "") for side in SIDES}
+        shown["program"] = programs.link_program(lookup.find(given["instruction"]), sides)
+    return shown
 
 
 def _list_own_fields(query: Mapping[str, str]) -> dict[str, Field]:
