@@ -322,6 +322,19 @@ def test_a_wrong_start_names_its_own_field(shared: str, said: str) -> None:
     assert f"First byte of shared memory {said}" in share_client().get(f"/scale-factors?shared={shared}").text
 
 
+SCALES = "scale A", "scale B"
+
+
+def test_names_of_narrow_operands_stand_beside_all_that_touch() -> None:
+    """Scale A has columns 256 to 259, scale B 260 to 267: neither name may stand on the other one's columns."""
+    page = share_client().get("/tmem?kind=mxf4nvf4&n=256&scale_vec=4X&scale_a_at=256&scale_b_at=260").text
+    starts = [float(x) for name in SCALES for x in re.findall(rf'<text x="([\d.]+)"[^<>]*>{name}</text>', page)]
+    right = 58 + 2 * 268
+    assert len(starts) == 2 and all(right < start < right + 20 for start in starts)
+    letters = re.findall(r"<td>(D|scale [AB])</td>.*?<td>([^<]*)</td><td><span", page, re.S)
+    assert dict(letters) == {"D": "D", "scale A": "–", "scale B": "–"}
+
+
 # byte-id and thread-id ------------------------------------------------------------------------------------------------
 
 SCALED = r"""__device__ void mma(int a, int b, float (&c)[4], int sa, short byte, short thread, int sb) {

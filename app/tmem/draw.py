@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ LEFT, TOP, LANE = 58.0, 30.0, 2.7  # pixels: space left of the columns and above
 WIDE, NARROW = 2.0, 1.05  # width of a column: for one CTA, and for each of a pair
 GAP = 70.0
 FILLS = 8
+_NARROWEST = 5.6  # pixels of a rectangle for each letter of its name
 
 
 def find_rectangles(mask: Mask) -> list[tuple[int, int, int, int]]:
@@ -88,7 +90,9 @@ def _draw_panel(
     ]
     for column in range(0, COLUMNS + 1, 64 if wide > NARROW else 128):
         at = x + column * wide
-        out.append(f'<text x="{at:.1f}" y="24" font-size="9" text-anchor="middle" fill="var(--muted)">{column}</text>')
+        out.append(
+            f'<text x="{at:.1f}" y="24" font-size="9.6" text-anchor="middle" fill="var(--muted)">{column}</text>'
+        )
     for n, (operand, text) in enumerate(placed):
         boxes = find_rectangles(operand.mask)
         for lane, last, column, to in boxes:
@@ -113,31 +117,59 @@ def _draw_panel(
         middle = y + QUARTER * LANE / 2
         out.append(
             f'<text x="{x - 8:.1f}" y="{middle:.1f}" font-size="9.5" text-anchor="end" fill="var(--muted)">warp'
-            f' {quarter}</text><text x="{x - 8:.1f}" y="{middle + 12:.1f}" font-size="8.5" text-anchor="end"'
+            f' {quarter}</text><text x="{x - 8:.1f}" y="{middle + 12:.1f}" font-size="9.5" text-anchor="end"'
             f' fill="var(--muted)">{quarter * QUARTER}–{quarter * QUARTER + QUARTER - 1}</text>'
         )
     return out
 
 
+class _Name(NamedTuple):
+    """An operand's name and the first rectangle that it has: its lanes and columns."""
+
+    text: str
+    lane: int
+    last: int
+    column: int
+    to: int
+
+    @property
+    def middle(self) -> float:
+        """The pixel in the middle of its first quarter."""
+        return TOP + (self.lane + min(self.last - self.lane, QUARTER) / 2) * LANE
+
+
 def _draw_names(operands: list[PlacedOperand], x: float, wide: float) -> list[str]:
-    """Write each operand's name into its first rectangle, or beside it, a line lower each time, if it has no room."""
+    """Write each operand's name into its first rectangle; if it has no room, a line lower each time beside all that
+    touch each other, at the end of a line from the rectangle.
+    """
     out = []
-    beside = 0
-    for operand in operands:
-        for lane, last, column, to in find_rectangles(operand.mask)[:1]:
-            room, size = (to - column + 1) * wide, len(operand.name)
-            high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
-            look = f'x="{x + column * wide + room / 2:.1f}" text-anchor="middle" fill="var(--cell-ink)"'
-            if room < 5.6 * size:
-                beside += 1
-                high += 12 * beside
-                left = x + (to + 1) * wide + 3
-                end = "start" if left + 5.6 * size < x + COLUMNS * wide else "end"
-                left = left if end == "start" else x + column * wide - 3
-                look = (
-                    f'x="{left:.1f}" text-anchor="{end}" fill="var(--ink)" stroke="var(--raised)" stroke-width="3"'
-                    ' paint-order="stroke"'
-                )
-            font = 12 if room > 7.4 * size else 9
-            out.append(f'<text {look} y="{high:.1f}" font-size="{font}">{escape(operand.name)}</text>')
+    names = [_Name(operand.name, *find_rectangles(operand.mask)[0]) for operand in operands]
+    narrow = [name for name in names if (name.to - name.column + 1) * wide < _NARROWEST * len(name.text)]
+    for name in names:
+        middle = x + (name.column + name.to + 1) / 2 * wide
+        if name not in narrow:
+            font = 12 if (name.to - name.column + 1) * wide > 7.4 * len(name.text) else 9
+            look = f'x="{middle:.1f}" text-anchor="middle" fill="var(--cell-ink)" font-size="{font}"'
+            out.append(f'<text {look} y="{name.middle + 4:.1f}">{escape(name.text)}</text>')
+            continue
+        y = name.middle + 12 * narrow.index(name)
+        first, past = (x + column * wide for column in _find_neighbours(name, narrow))
+        after = past + 10 + 6 * len(name.text) < x + COLUMNS * wide
+        end, at, anchor = (past + 8, past + 10, "start") if after else (first - 8, first - 10, "end")
+        look = f'x="{at:.1f}" y="{y + 3:.1f}" text-anchor="{anchor}" font-size="10" fill="var(--ink)"'
+        out.append(
+            f'<path d="M{middle:.1f} {y:.1f}H{end:.1f}" stroke="var(--ink)"/>'
+            f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="2" fill="var(--ink)"/>'
+            f'<text {look} stroke="var(--raised)" stroke-width="3" paint-order="stroke">{escape(name.text)}</text>'
+        )
     return out
+
+
+def _find_neighbours(name: _Name, narrow: list[_Name]) -> tuple[int, int]:
+    """Return (first, past) of the columns of narrow rectangles that touch each other around a name's."""
+    first, past = name.column, name.to + 1
+    for one in sorted(narrow, key=lambda other: other.column):
+        past = one.to + 1 if one.column <= past <= one.to else past
+    for one in sorted(narrow, key=lambda other: -other.to):
+        first = one.column if one.column < first <= one.to + 1 else first
+    return first, past

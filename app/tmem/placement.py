@@ -251,9 +251,10 @@ def draw_placement(question: PlacementQuestion, answer: Placement) -> str:
 
 def _describe_operand(placed: PlacedOperand, mma: TmemMma, cta: int) -> str:
     rows = mma.place.rows
-    share = f", rows {rows * cta} to {rows * cta + rows - 1}" if placed.layout.operand in ("d", "a") else ""
-    columns = f"columns {placed.column} to {placed.column + placed.layout.columns - 1}"
-    return f"{placed.name}: {columns}, layout {placed.layout.letter}{share}"
+    columns = f"{placed.name}: columns {placed.column} to {placed.column + placed.layout.columns - 1}"
+    if placed.layout.operand not in ("d", "a"):  # PTX's letters are of these
+        return columns
+    return f"{columns}, layout {placed.layout.letter}, rows {rows * cta} to {rows * cta + rows - 1}"
 
 
 def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
