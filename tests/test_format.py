@@ -87,6 +87,18 @@ def test_a_bad_row_is_refused() -> None:
         DescriptorFormat("x", WGMMA.fields, {get_mode("none"): 1, get_mode("64B"): 1}, "")
 
 
+@pytest.mark.parametrize("form", [WGMMA, OTHER])
+def test_names_of_narrow_fields_do_not_touch(form: DescriptorFormat) -> None:
+    """lbo_mode has one bit of 23.7 pixels, and its name nine letters."""
+    drawn = render_descriptor_bits(Descriptor(0, form), LIGHT)
+    names = re.findall(r'<text x="([\d.]+)" y="(\d+)" font-size="11"[^>]*>([^<]+)', drawn)
+    lines: dict[str, float] = {}
+    for x, y, text in names:
+        assert float(x) > lines.get(y, 0)
+        lines[y] = float(x) + 6.6 * len(text)
+    assert len(names) >= 5
+
+
 def test_the_picture_and_the_words_follow() -> None:
     word = encode_descriptor(OTHER, AMOUNTS, "128B_base32B")
     for palette in (LIGHT, None):

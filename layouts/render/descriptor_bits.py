@@ -9,6 +9,8 @@ from lanescope.render.palette import Palette
 from lanescope.render.pointing import describe_grid
 from lanescope.render.svg import render_hatches
 
+_LETTER = 6.7  # pixels of a letter of a field's name
+
 
 def render_descriptor_bits(descriptor: Descriptor, palette: Palette | None) -> str:
     """Return the 64 bits in two rows with their fields, as SVG.
@@ -45,12 +47,13 @@ def render_descriptor_bits(descriptor: Descriptor, palette: Palette | None) -> s
             f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle"'
             f' fill="{ink}"{halo}>{descriptor.word >> bit & 1}</text>'
         )
-    for field in form.fields:
+    past = dict.fromkeys(range(2), 0.0)  # where the last name of a row ends
+    for field in sorted(form.fields, key=lambda one: -one.high):
         row, col = divmod(63 - field.high, 32)
-        out.append(
-            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11"'
-            f' fill="{muted}">{escape(field.short)} {escape(form.format_field_value(descriptor.word, field))}</text>'
-        )
+        x, text = 10 + col * 23.7, f"{field.short} {form.format_field_value(descriptor.word, field)}"
+        y = 42 + row * 74 + (40 if past[row] < x else 52)
+        past[row] = max(past[row], x + _LETTER * (len(text) + 1))
+        out.append(f'<text x="{x:.1f}" y="{y}" font-size="11" fill="{muted}">{escape(text)}</text>')
     if palette is None:
         out += [_point_at_bits(descriptor, row) for row in range(2)]
     return "\n".join([*out, "</svg>\n"])
