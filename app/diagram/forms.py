@@ -48,15 +48,7 @@ def render_instruction(
 ) -> Picture:
     """Render a diagram of one operand, or of A, B and D as in a product."""
     style, page_state = check_options(form, instruction, query)
-    cell, rows, cols = _parse_cell(query), parse_span("rows", query), parse_span("cols", query)
-    if operand is None and (rows or cols):
-        example = f"…/{next(iter(instruction.operands))}.{form}?rows=0-7"
-        raise LayoutError("bad_option", "A window needs one operand.", example, "rows")
-    figure = (
-        make_operand_figure(operand, page_state.product, cell, rows, cols)
-        if operand
-        else make_figure(instruction, page_state.product, cell)
-    )
+    figure = make_window_figure(form, instruction, operand, page_state.product, query)
     title = f"{operand.name.upper()} of {instruction.ptx}" if operand else instruction.ptx
     if form in ("txt", "md", "csv"):
         return _render_text(form, figure, style, title)
@@ -66,6 +58,19 @@ def render_instruction(
     rings = draw_rings(figure.panels, _list_pinned(figure, page_state), style.palette)
     drawing = render_diagram(figure, style, title, describe_figure(instruction, figure), rings)
     return render_svg(form, drawing, query)
+
+
+def make_window_figure(
+    form: str, instruction: Instruction, operand: Operand | None, product: int, query: Mapping[str, str]
+) -> PanelFigure:
+    """Return the figure of an instruction, or of an operand or the window of it that a query asks for."""
+    cell, rows, cols = _parse_cell(query), parse_span("rows", query), parse_span("cols", query)
+    if operand:
+        return make_operand_figure(operand, product, cell, rows, cols)
+    if rows or cols:
+        example = f"…/{next(iter(instruction.operands))}.{form}?rows=0-7"
+        raise LayoutError("bad_option", "A window needs one operand.", example, "rows")
+    return make_figure(instruction, product, cell)
 
 
 def _list_pinned(figure: PanelFigure, page_state: state.PageState) -> Iterator[tuple[str, int, int]]:

@@ -32,8 +32,9 @@ from lanescope.blackwell.idesc import IdescWord, get_kind, parse_idesc_word
 from lanescope.errors import LayoutError
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.diagram import render_diagram
-from lanescope.render.figure import make_figure, make_operand_figure
 from lanescope.render.svg import render_svg
+
+_OF_FIGURE = ("cell", "rows", "cols")  # options that a page of an instruction does not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,13 @@ def _draw_instruction(request: FigureRequest) -> tuple[str, str]:
     operand = instruction.operand(letter) if slash else None
     style, page_state = pictures.parse_style(instruction, request.query)
     svg = render_diagram(
-        make_operand_figure(operand, page_state.product) if operand else make_figure(instruction, page_state.product),
+        pictures.make_window_figure("svg", instruction, operand, page_state.product, request.query),
         replace(style, palette=None, legend=request.legend),
         request.caption,
         pointed=request.legend,
     )
-    return svg, link_instruction(instruction) + (f"?{request.text}" if request.text else "")
+    shown = {name: value for name, value in request.query.items() if name not in _OF_FIGURE}
+    return svg, link_instruction(instruction) + (f"?{urlencode(shown, safe=':,')}" if shown else "")
 
 
 def _draw_tile(request: FigureRequest) -> str:

@@ -169,15 +169,23 @@ def _classify_block(block: str) -> str:
     """Classify a block: "text" can be beside a figure, a "narrow" figure leaves room for text, a "wide" one fills the
     row, because of its shape or to be read.
     """
-    if block.startswith("<figure>"):
-        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', block)
-        assert size
-        width, height = map(float, size.groups())
-        smallest = min(map(float, re.findall(r'font-size="([\d.]+)"', block)), default=READABLE)
-        beside, alone = (min(most[0] / width, most[1] / height, 1) * smallest for most in (BESIDE, ALONE))
-        gains = beside < READABLE <= alone
-        return "narrow" if not gains and (width < 2 * height or width < 460) else "wide"
+    if block.startswith("<figure"):
+        width, height = _measure_figure(block)
+        return "narrow" if _is_readable(block, BESIDE) and (width < 2 * height or width < 460) else "wide"
     return "text" if block.startswith(("<p>", "<ul>", "<ol>")) and "<p>@ask" not in block else "wide"
+
+
+def _measure_figure(block: str) -> tuple[float, float]:
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', block)
+    assert size
+    return float(size[1]), float(size[2])
+
+
+def _is_readable(figure: str, most: tuple[float, float]) -> bool:
+    """Return whether the smallest text of a figure can be read if it has at most this width and height."""
+    width, height = _measure_figure(figure)
+    smallest = min(map(float, re.findall(r'font-size="([\d.]+)"', figure)), default=READABLE)
+    return min(most[0] / width, most[1] / height, 1) * smallest >= READABLE
 
 
 @lru_cache(maxsize=1)
@@ -235,7 +243,8 @@ def insert_ptx_form(body: str, text: str) -> str:
 def render_figure(address: str, caption: str) -> str:
     """Render a picture in the page's colours, linked to its page; LayoutError for an address without a picture."""
     svg, page = draw_address(address, caption)
+    look = "" if _is_readable(svg, ALONE) else ' class="tall"'
     return (
-        "<figure><a"
+        f"<figure{look}><a"
         f' href="{escape(page)}">{svg}</a><figcaption>{get_renderer().renderInline(caption)}</figcaption></figure>'
     )
