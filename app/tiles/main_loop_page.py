@@ -69,7 +69,7 @@ LoopForm = make_question(
         "atom": _declare_text("SM80_16x8x16_F32F16F16F32_TN", "TiledMMA's atom", 32, ("tiled_mma",)),
         "atom_layout": _declare_text("(2,2,1)", "Atom layout (M, N, K)", 9, ("tiled_mma.atom_layout",), "(1,1,1)"),
         "permutation": _declare_text("(32,32,16)", "Permutation (M, N, K)", 13, ("tiled_mma.permutation",), "none"),
-        "tile": _declare_text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "of the TiledMMA"),
+        "tile": _declare_text("128x128x64", "Tile (M, N, K)", 12, ("tiled_mma.tile",), "its own"),
         **_declare_side("a"),
         **_declare_side("b"),
     },

@@ -126,7 +126,7 @@ class TiledMmaBody:
         split=parse_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 3, "maxItems": 3})] | None,
         size=12,
-        placeholder="of the TiledMMA",
+        placeholder="its own",
     )
     target: str = target_field()
 

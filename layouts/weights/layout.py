@@ -257,7 +257,7 @@ def packed_weights(name: str, k: int | None = None, n: int | None = None, bits: 
     if bits not in row.left:
         allowed = " or ".join(map(str, sorted(row.left)))
         raise LayoutError(
-            "bad_bits", f"bits is {bits}. {row.title} is not described for it.", f"Give {allowed}.", "bits"
+            "bad_bits", f"bits is {bits}. The format {row.title} is known for other widths.", f"Give {allowed}.", "bits"
         )
     tile = Pattern.parse(row.tile_of(bits))
     sizes = []
