@@ -65,9 +65,10 @@ def check(
     ] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no reports, and use none.")] = False,
 ) -> None:
-    """Check matrix descriptors and tensor maps in source files. Exit status 1 if an error is found, or as --fail-on
-    selects. Values that a file leaves open are reported and counted, not guessed. Settings can be in lanescope.toml,
-    or in pyproject.toml under [tool.lanescope].
+    """Check kernels in source files, without compiling them: descriptors, tensor maps, mbarriers, order, the tiles that
+    threads fill, and whether D is A·B. Exit status 1 if an error is found, or as --fail-on selects. Values that a file
+    leaves open are reported and counted, not guessed. Settings can be in lanescope.toml, or in pyproject.toml under
+    [tool.lanescope].
     """
     from dataclasses import replace
     from pathlib import Path
