@@ -18,12 +18,12 @@ def give_example(part: WrongPart | None) -> str:
         return ""
     order, one = part.order, part.fragment
     sides = [read_side(order, one, n) for n in (0, 1)]
-    depth = one.products[0].a.places[0].shape[1]
+    depth = one.products[0].a.filled.shape[1]
     if order.known.k % depth and all(each.a.zeros is None and each.b.zeros is None for each in one.products):
         return f": K = {order.known.k} is no multiple of the {depth} that a product takes"
     short = next((n for n in (0, 1) if len(sides[n]) < len(one.products)), None)
     if short is not None:
-        order, found = _show_operand(order, one, short, sides[short])
+        order, found = _show_operand(order, one, short)
     else:
         shown = [_show_lines(order, n, sides[n]) for n in (0, 1)]
         shown += [_show_factors(order, *sides), _show_depth(order, *sides, one.adds), _show_place(order, one, *sides)]
@@ -46,16 +46,17 @@ def _name_orders(order: MatrixOrder, found: str) -> str:
     return f", with {' and '.join(map(' '.join, named))}" if named else ""
 
 
-def _show_operand(
-    order: MatrixOrder, one: KnownFragment, n: int, side: Sequence[OperandLines]
-) -> tuple[MatrixOrder, str]:
+def _show_operand(order: MatrixOrder, one: KnownFragment, n: int) -> tuple[MatrixOrder, str]:
     """Show two elements of an operand that are taken as one row of A or column of B, or as one k, and are not.
 
     The matrix is taken as stored along K if the operand has neighbours there.
     """
-    first = side[0] if side else None
-    origins = (each.sides[n] for each in reversed(one.products))
-    origin = next(each for each in origins if read_lines(order, (each, n, one.bits), first) is None)
+    first: OperandLines | None = None
+    for origin in (each.sides[n] for each in reversed(one.products)):
+        lines = read_lines(order, (origin, n, one.bits), first)
+        first = first or lines
+        if lines is None:
+            break
     if origin.empty:
         return order, f"{origin.empty} of the {origin.total} elements of one are not known"
     size = (origin.element_bits or one.bits) // 8
@@ -84,7 +85,7 @@ def _show_pair(order: MatrixOrder, n: int, places: tuple[Ints, Ints, Ints]) -> s
 def _show_lines(order: MatrixOrder, n: int, side: Sequence[OperandLines]) -> str:
     """Show two elements of different rows of A, or columns of B, that one sum takes."""
     first = side[0]
-    for other in side:
+    for other in (each for each in side if len(each.lines) == len(first.lines)):
         apart = np.flatnonzero(other.lines != first.lines)
         if len(apart) and first.k[0] > ABSENT and other.k[0] > ABSENT and other.matrix == first.matrix:
             pair = (_name_element(order, n, int(one.lines[apart[0]]), int(one.k[0])) for one in (first, other))
