@@ -49,6 +49,6 @@ def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
             " columns, and rows 8 apart, are exchanged, repeated or of other products."
         )
     return (
-        head + f"{count} of {total} elements are not the row and column of {warp.array} that the fragment needs:"
+        head + f"{count} of {total} elements are not those of {warp.array} that the fragment needs:"
         " the addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."
     )

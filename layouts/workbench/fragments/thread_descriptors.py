@@ -211,8 +211,8 @@ def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> CheckFindin
         message = f"{name}: the elements that descriptor {use.word:#018x} reads come from several arrays."
         return CheckFinding("fragment_mismatch", message, use.site, 1)
     message = (
-        f"{name}: {wrong} of {origin.total} elements that descriptor {use.word:#018x} reads are not the row and column"
-        f" of {origin.array} that the threads would have to store there: the tile's pitch, its swizzle or the"
-        " descriptor's fields do not fit each other."
+        f"{name}: {wrong} of {origin.total} elements that descriptor {use.word:#018x} reads are not those of"
+        f" {origin.array} that the instruction takes there: the tile's pitch, its swizzle or the descriptor's fields do"
+        " not fit each other."
     )
     return CheckFinding("fragment_mismatch", message, use.site, 1)

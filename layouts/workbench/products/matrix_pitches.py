@@ -324,8 +324,9 @@ class _Judge:
         if not mixed and not (wrong and (stated or self.is_of_another(matrix))):
             return None
         mixed = set() if wrong else mixed
-        what = f"begin at multiples of {', '.join(sorted(mixed))}" if mixed else f"have {' or '.join(sorted(length))}"
-        apart = f"{matrix.lines} are {matrix.size} elements apart, and {what}{' elements' * (not mixed)}"
+        own = f"but have {' or '.join(sorted(length))} elements"
+        own = f"and begin at multiples of {', '.join(sorted(mixed))}" if mixed else own
+        apart = f"{matrix.lines} are {matrix.size} elements apart, {own}"
         finding = self._find_mistake(matrix, length, apart) if wrong else None
         message = f"{PITCH_OPEN}{matrix.array} is {'wrong' if finding else 'not determined'}: its {apart}"
         return OpenPitch(frozenset((*place, matrix.operand) for place in matrix.places), message, finding)

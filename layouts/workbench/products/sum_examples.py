@@ -103,16 +103,18 @@ def _show_factors(order: MatrixOrder, a: Sequence[OperandLines], b: Sequence[Ope
 
 
 def _show_depth(order: MatrixOrder, a: Sequence[OperandLines], b: Sequence[OperandLines], adds: bool) -> str:
-    """Show a k that is added several times, beyond K or, unless other blocks may add it, not at all."""
+    """Show a k that is added several times, beyond K or not at all; if other blocks add to D, which k are added."""
     every = np.concatenate([np.minimum(of_a.k, of_b.k) for of_a, of_b in zip(a, b, strict=True)])
     values, counts = np.unique(every[every > ABSENT], return_counts=True)
     several = np.flatnonzero(counts > 1)
     if len(several):
         return f"k = {values[several[0]]} is added {counts[several[0]]} times"
+    if adds and len(values):
+        return f"its products take k = {values[0]} to {values[-1]}"
     beyond, missing = values[values >= order.known.k], np.setdiff1d(np.arange(order.known.k), values)
     if len(beyond):
         return f"k = {beyond[0]} is added"
-    return f"k = {missing[0]} is not added" if len(missing) and not adds else ""
+    return f"k = {missing[0]} is not added" if len(missing) else ""
 
 
 def _show_place(order: MatrixOrder, one: KnownFragment, a: Sequence[OperandLines], b: Sequence[OperandLines]) -> str:
