@@ -48,7 +48,7 @@ def format_answer(answer: MessageAnswer) -> Iterator[str]:
         yield from map(format_name, answer.numbers)
     if not (answer.found or answer.numbers or answer.listed):
         yield "No known message of ptxas, cuTensorMapEncode or CuTe is in this text." + (
-            " Most like it:" if answer.nearest else " Paste the whole line, as the tool printed it."
+            " Most similar:" if answer.nearest else " Paste the whole line, as the tool printed it."
         )
         yield from map(format_name, answer.nearest)
     yield from map(format_name, answer.listed)
