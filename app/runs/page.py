@@ -88,7 +88,11 @@ async def _run(request: Request, query: dict[str, str]) -> dict[str, Any]:
     given = await run_off_loop(_parse_run, query)
     found = await get_hardware(request).execute_run(await run_off_loop(runs.parse_run, given))
     differing = [fact_to_json(row) for row in found.mismatches[:MOST_LISTED]]
-    shown = {"found": found, "differing": differing, "views": await run_off_loop(run_views.draw_answer, found)}
+    shown: dict[str, Any] = {
+        "found": found,
+        "differing": differing,
+        "views": await run_off_loop(run_views.draw_answer, found),
+    }
     if isinstance(found, MmaRan) and found.options:
         sides = {side: query.get(side, "") for side in SIDES}
         shown["program"] = programs.link_program(lookup.find(given["instruction"]), sides)

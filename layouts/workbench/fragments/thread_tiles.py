@@ -209,7 +209,8 @@ def _list_left(verdicts: RunVerdicts) -> set[object]:
     """Return the reads without a verdict: their places, and A or B."""
     of_products = (((use.span, use.calls), use, operand) for use, *pair in verdicts.pairs for operand in pair)
     left = ((use, one) for key, use, one in of_products if (*key, one.name) not in verdicts.judged)
-    return {(*_find_site(use, load), one.name) for use, one in left for load in one.loads or (None,)} - verdicts.good
+    reads: set[object] = {(*_find_site(use, load), one.name) for use, one in left for load in one.loads or (None,)}
+    return reads - verdicts.good
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: RunVerdicts) -> None:

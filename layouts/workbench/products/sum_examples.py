@@ -17,7 +17,7 @@ def give_example(part: WrongPart | None) -> str:
     if part is None or part.order is None or part.fragment is None or part.fragment.bits < 8:
         return ""
     order, one = part.order, part.fragment
-    sides = [read_side(order, one, n) for n in (0, 1)]
+    a, b = sides = read_side(order, one, 0), read_side(order, one, 1)
     depth = one.products[0].a.filled.shape[1]
     if order.known.k % depth and all(each.a.zeros is None and each.b.zeros is None for each in one.products):
         return f": K = {order.known.k} is no multiple of the {depth} that a product takes"
@@ -26,7 +26,7 @@ def give_example(part: WrongPart | None) -> str:
         order, found = _show_operand(order, one, short)
     else:
         shown = [_show_lines(order, n, sides[n]) for n in (0, 1)]
-        shown += [_show_factors(order, *sides), _show_depth(order, *sides, one.adds), _show_place(order, one, *sides)]
+        shown += [_show_factors(order, a, b), _show_depth(order, a, b, one.adds), _show_place(order, one, a, b)]
         found = next(filter(None, shown), "")
     return f": {found}{_name_orders(order, found)}" if found else ""
 
