@@ -323,7 +323,7 @@ def describe_gap(gap: str, count: int) -> str:
     """Return how many descriptors have no verdict for a reason: "3 depend on BN"."""
     if gap.startswith(_DEPENDS):
         return f"{count:,} depend{'s' * (count == 1)} on {shorten_list(gap.removeprefix(_DEPENDS).split(', '))}"
-    return f"{count:,} {gap if gap != UNSAID else 'open'}"
+    return f"{count:,} {gap if gap != UNSAID else 'with open reads'}"
 
 
 def shorten_list(names: Sequence[str]) -> str:

@@ -158,7 +158,7 @@ def find_collision(fragments: Sequence[KnownFragment], known: KnownMatrices) -> 
         for place, row, column in zip(one.place.tolist(), rows.tolist(), columns.tolist(), strict=True):
             before = seen.setdefault(place, (row, column))
             if before not in ((row, column), (column, row)):
-                return one.stored, f"row {before[0]} and column {before[1]}, and of {row} and {column}"
+                return one.stored, f"row {before[0]}, column {before[1]} and of row {row}, column {column}"
     return None
 
 
