@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -237,3 +238,10 @@ def test_a_page_ignores_what_it_does_not_know_and_a_program_is_told(client: Clie
         assert client.get(path, params={"unknown": "1"}).status_code == 200, path
     for path in (f"/kernel/{MMA}.cu", f"/i/{MMA}.svg", "/smem.svg", "/api/v1/smem/tile", f"/api/v1/instructions/{MMA}"):
         assert client.get(path, params={"unknown": "1"}).status_code == 422, path
+
+
+def test_a_program_without_rows_still_has_the_field_of_their_pitch(client: Client) -> None:
+    """The program is written without "rows"; the error of their pitch needs its field."""
+    answer = client.get(f"/kernel/{WGMMA}", params={"b": "kind=rows,major=K"})
+    assert answer.status_code == 422 and 'name="b.pitch_bytes"' in answer.text
+    assert re.search(r'id="b.pitch_bytes-error" role="alert">[^<]*is missing', answer.text)
