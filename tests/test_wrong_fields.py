@@ -244,4 +244,4 @@ def test_a_program_without_rows_still_has_the_field_of_their_pitch(client: Clien
     """The program is written without "rows"; the error of their pitch needs its field."""
     answer = client.get(f"/kernel/{WGMMA}", params={"b": "kind=rows,major=K"})
     assert answer.status_code == 422 and 'name="b.pitch_bytes"' in answer.text
-    assert re.search(r'id="b.pitch_bytes-error" role="alert">[^<]*is missing', answer.text)
+    assert re.search(r'id="b.pitch_bytes-error" role="alert">[^<]*is empty', answer.text)

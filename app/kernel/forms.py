@@ -110,8 +110,10 @@ def _build_form(plan: ProductPlan | MovePlan, typed: dict[str, str], error: Layo
             given[path] = typed.get(path) or plan.chosen[side].get(name, "")
             if words:
                 choices[path] = {"": f"{default} (default)"} | {word: word for word in words if word != default}
-    lacking = [one.field for one in (error.every if error else ()) if one.field in LABELS and one.field not in fields]
-    for path in lacking:  # of an option that the program is written without
+    refused = [one.field for one in (error.every if error else ()) if one.field in LABELS and one.field not in fields]
+    for path in refused:  # of an option that the program is written without
+        if not plan.words.get(path.partition(".")[0]):
+            continue
         fields[path] = Field(path, Option(label=LABELS[path], help="", parse=require_text, size=7))
         given[path] = typed.get(path, "")
     return build_controls(fields, given, choices, error)
