@@ -131,7 +131,7 @@ OPEN = {
         "asm volatile",
     ),
     "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch", "c[r * N"),
-    "A times A": (("b = B +", "b = A +"), "one array", MULTIPLIED),
+    "A times A": (("b = B +", "b = A +"), "A and B are both of A", MULTIPLIED),
     "the scale of the next column": (("sb[n]", "sb[n + 1]"), "elements of sb", NAME),
     "rows that are not stored": (
         ("i < 4; ++i) {\n    const", "i < 2; ++i) {\n    const"),
@@ -228,7 +228,7 @@ def test_a_matrix_may_have_elements_of_another_width_in_memory(element: str) -> 
     text = plant(("const half* A", f"const {element}* A"), text=CONVERTED)
     assert list_points(text=text) == []
     ((message, _),) = list_points(("(m0 + i / TK) * K", "(m0 + i / TK) * N"), text=text)
-    assert "other elements than rows of A" in message
+    assert "not all operands of its products are rows of A" in message
     ((message, _),) = list_points(("t * TK + i % TK]", "t * TK + (i ^ 1) % TK]"), text=text)
     assert "different k" in message
 

@@ -330,6 +330,8 @@ def test_names_of_narrow_operands_stand_beside_all_that_touch() -> None:
     page = share_client().get("/tmem?kind=mxf4nvf4&n=256&scale_vec=4X&scale_a_at=256&scale_b_at=260").text
     starts = [float(x) for name in SCALES for x in re.findall(rf'<text x="([\d.]+)"[^<>]*>{name}</text>', page)]
     right = 58 + 2 * 268
+    low, high = sorted(float(y) for y in re.findall(r'y="([\d.]+)"[^<>]*>scale [AB]</text>', page))
+    assert high - low >= 10  # the size of their font
     assert len(starts) == 2 and all(right < start < right + 20 for start in starts)
     letters = re.findall(r"<td>(D|scale [AB])</td>.*?<td>([^<]*)</td><td><span", page, re.S)
     assert dict(letters) == {"D": "D", "scale A": "–", "scale B": "–"}

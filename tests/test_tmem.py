@@ -205,14 +205,6 @@ def test_the_legend_names_what_the_picture_has(query: str, named: list[str]) -> 
     assert legend and re.findall("Blue|Red|Grey", legend[0]) == named
 
 
-def test_names_of_narrow_operands_are_on_lines_of_their_own() -> None:
-    page = share_client().get("/tmem?kind=mxf4nvf4&n=256&scale_vec=4X&scale_a_at=256&scale_b_at=260").text
-    heights = dict(re.findall(r'y="([\d.]+)" font-size="\d+">(scale [AB])<', page))
-    assert sorted(heights.values()) == ["scale A", "scale B"]
-    low, high = sorted(map(float, heights))
-    assert high - low >= 9  # the size of their font
-
-
 def test_what_is_open_is_refused() -> None:
     with pytest.raises(LayoutError, match="is not documented"):
         tmem.make_tmem_layout(TmemMma(F8, ALONE, True, 64, 64), "metadata")

@@ -245,7 +245,7 @@ def _judge_operands(
         why = "not all operands of its products are rows of A (M × K) and columns of B (K × N)"
         return stage, why, tuple(n for n in wrong if len(sides[n]) < len(one.products))
     if not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
-        why = "an element of D adds products of several rows of A, columns of B or arrays, or of A with itself"
+        why = "an element of D adds products of several rows, columns or arrays, or of one array with itself"
         return 1, why, tuple(n for n in wrong if not _are_of_one_line(sides[n])) or wrong
     if any(_have_other_k(a, b, order.known.k) for a, b in zip(*sides, strict=True)):
         return 2, "A and B of a product have different k, or elements beyond K are multiplied by 0", wrong

@@ -25,7 +25,7 @@ def give_example(part: WrongPart | None) -> str:
     if short is not None:
         order, found = _show_operand(order, one, short)
     else:
-        shown = [_show_lines(order, n, sides[n]) for n in (0, 1)]
+        shown = [_show_lines(order, n, sides[n]) for n in (0, 1)] + [_show_arrays(one)]
         shown += [_show_factors(order, a, b), _show_depth(order, a, b, one.adds), _show_place(order, one, a, b)]
         found = next(filter(None, shown), "")
     return f": {found}{_name_orders(order, found)}" if found else ""
@@ -91,6 +91,12 @@ def _show_lines(order: MatrixOrder, n: int, side: Sequence[OperandLines]) -> str
             pair = (_name_element(order, n, int(one.lines[apart[0]]), int(one.k[0])) for one in (first, other))
             return f"products of {' and '.join(pair)} are added"
     return ""
+
+
+def _show_arrays(one: KnownFragment) -> str:
+    """Show the array that A and B are both of."""
+    arrays = {side.array for each in one.products for side in each.sides}
+    return f"A and B are both of {min(arrays)}" if len(arrays) == 1 and all(arrays) else ""
 
 
 def _show_factors(order: MatrixOrder, a: Sequence[OperandLines], b: Sequence[OperandLines]) -> str:
