@@ -30,12 +30,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, format_count, shorten_value
 from lanescope.workbench import check as engine, check_report, results
 from lanescope.workbench.finding_codes import get_finding_title
-from lanescope.workbench.fragments.thread_gaps import (
-    BLOCK_NAME,
-    LOADING,
-    NO_THREADS,
-    PITCH_OPEN,
-)
+from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS, PITCH_OPEN
 from lanescope.workbench.source.condition_balance import UNBALANCED, find_unbalanced_conditions
 from lanescope.workbench.source.gaps import KITTENS, TILED_MMA, UNSAID
 from lanescope.workbench.source.open_names import can_be_given

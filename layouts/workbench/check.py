@@ -58,10 +58,10 @@ from lanescope.workbench.reads.operand_findings import (
 )
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.cause_search import find_cause
-from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts
+from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts, drop_refuted_doubts
 from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
-from lanescope.workbench.results import DOUBTS, STRIDE_DOUBTS, CheckFinding, TextEdit, make_finding
+from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, make_finding
 from lanescope.workbench.source import refused_code
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
@@ -131,6 +131,11 @@ class _EvaluatedText:
     maps: Sequence[TensorMap]
     blame: BlameFinder
 
+    @property
+    def given(self) -> tuple[Mapping[str, str], Sequence[KernelLaunchRecord]]:
+        """The values that are given for macros, and the launches."""
+        return list_given_values(self.choices), self.code.launches if self.code is not None else ()
+
 
 def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: Set[str]) -> _EvaluatedText:
     """Evaluate a text with the choices that build_workbench takes."""
@@ -180,7 +185,8 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     descriptors = tuple(one.close_proved(fragments.proved, fragments.whole) for one in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
-    doubts = _drop_refuted(doubts, findings, descriptors)
+    right = not findings and all(descriptor.readers and not descriptor.gap for descriptor in descriptors)
+    doubts = drop_refuted_doubts(doubts) if right else doubts
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -197,14 +203,6 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
         slices=bench.slices,
         find_repair=fragments.find_repair,
     )
-
-
-def _drop_refuted(
-    doubts: list[CheckFinding], findings: Collection[CheckFinding], descriptors: Iterable[CheckedDescriptor]
-) -> list[CheckFinding]:
-    """Drop doubts about strides if every descriptor of a text without findings is verified: they are as stored."""
-    right = not findings and all(descriptor.readers and not descriptor.gap for descriptor in descriptors)
-    return [doubt for doubt in doubts if not right or doubt.code not in STRIDE_DOUBTS]
 
 
 def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFinding]]:
@@ -296,18 +294,17 @@ def _check_threads(
     source: _EvaluatedText, descriptors: Collection[CheckedDescriptor]
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Return (the fragments, if running the threads could decide more; findings; an open point if time ran out)."""
-    code, choices = source.code, source.choices
-    text = blank_spans(source.text, code.unused) if code is not None else source.text
-    launches = code.launches if code is not None else ()
+    text = blank_spans(source.text, source.code.unused) if source.code is not None else source.text
+    given, launches = source.given
     if not _needs_thread_run(text, descriptors):
-        stored = find_result_mistakes(text, list_given_values(choices), launches)
+        stored = find_result_mistakes(text, given, launches)
         return FragmentReport(), stored, []
-    fragments, late = _check_fragments(text, choices, launches)
+    fragments, late = _check_fragments(text, given, launches)
     if fragments.findings or late:  # which bytes are read is not right, or not known
         return fragments, list(fragments.findings), late
-    ordered = check_thread_order(text, list_given_values(choices), launches, bool(fragments.proved))
+    ordered = check_thread_order(text, given, launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
-    short, maybe_short = find_short_launches(text, list_given_values(choices), launches, ordered.needed)
+    short, maybe_short = find_short_launches(text, given, launches, ordered.needed)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong = [*map(make_finding, (*ordered.mistakes, *short)), *repeated]
     late += [OpenPoint(one.message, one.span) for one in maybe_short]
@@ -327,7 +324,7 @@ def _check_barriers(
     """
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], OriginReport()
-    given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
+    (given, launches), text = source.given, KernelText(source.code)
     known = {one.code for one in of_kernels}
     judge = partial(check_origins, text, given, launches, partial(evaluate_file, choices=source.choices))
     origins = judge() if brief and not brief & PROTOCOL_TITLES.keys() else None
@@ -344,24 +341,22 @@ def _check_barriers(
 def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> ProductReport:
     """Check D of the kernels whose fragments are right, and which may still not be A·B, or have no verdict."""
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
-    given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
     doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
     others = {kernel.name for kernel in fragments.kernels if kernel.name}
-    return judge_results(source.text, given, launches, proved, doubted, others)
+    return judge_results(source.text, *source.given, proved, doubted, others)
 
 
 def _find_search(
     source: _EvaluatedText, fragments: FragmentReport, findings: Sequence[CheckFinding] = ()
 ) -> FindRepair | None:
     """Return what finds the edit that makes D A·B. findings: mistakes of the text."""
-    given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
     of_result = {one.code for one in findings if one.of_result}
     if of_result and source.maps and source.code is not None:
         evaluate = partial(evaluate_file, choices=source.choices)
-        return find_origin_search(KernelText(source.code), given, evaluate, of_result)
+        return find_origin_search(KernelText(source.code), source.given[0], evaluate, of_result)
     certain = bool(fragments.findings) or any(one.code == "stores_overlap" for one in findings)
     names = {kernel.name for kernel in fragments.kernels if kernel.name}
-    return find_product_search(source.text, given, launches, names, certain)
+    return find_product_search(source.text, *source.given, names, certain)
 
 
 def _list_cute_points(fragments: Sequence[CuteFragment]) -> list[OpenPoint]:
@@ -389,11 +384,11 @@ def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool
 
 
 def _check_fragments(
-    text: str, choices: Mapping[str, str], launches: Sequence[KernelLaunchRecord]
+    text: str, given: Mapping[str, str], launches: Sequence[KernelLaunchRecord]
 ) -> tuple[FragmentReport, list[OpenPoint]]:
     """Check the tiles that threads fill; also return an open point if time ran out."""
     try:
-        return check_thread_tiles(text, list_given_values(choices), launches), []
+        return check_thread_tiles(text, given, launches), []
     except OverdueError as error:
         at = error.place or 0
         late = [replace(kernel, gap=kernel.gap or "not reached in time") for kernel in list_kernels_by_text(text)]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Self
 
 from lanescope.cxx.source_text import is_kernel_head
@@ -222,12 +223,9 @@ class OriginJudge:
         """Return (the report of runs with given sizes, None if the kernels could not be run with them; the runs)."""
         maps = MapFinder(sized.source, sized.given.sizes if sized.given is not None else None)
         runner = BlockRunner(sized.source, self.macros, sized.recorded, sized.given, maps, self.size)
-        blocks = list_blocks(sized.source.code.text, sized.given) if self.alone is None else [self.alone]
-        if not runner.run_blocks(blocks):
+        finders = self._run_blocks(runner, sized)
+        if finders is None:
             return None, {}
-        finders = runner.replay_runs()
-        if self.alone is None:
-            finders = runner.run_later_blocks(runner.run_later_blocks(finders))
         evaluate = partial(_evaluate_host, finders)
         found = list(find_short_launches(sized.source.blank, sized.recorded, list_needed(finders), evaluate))
         reasons = dict(runner.lost)
@@ -238,10 +236,17 @@ class OriginJudge:
                 reasons[key[0]] = reasons.get(key[0]) or reason
             found = list({(one.code, one.span): one for one in found}.values())
         proved = frozenset(name for name, _ in finders if not reasons.get(name) and not found)
-        stores = frozenset(site for of_kernel in finders.values() for of in of_kernel for site in of.list_stores())
-        return OriginReport(
-            tuple(found), () if found else _open_kernels(sized.source, reasons), proved, stores
-        ), finders
+        stores = frozenset(site for one in chain(*finders.values()) for site in one.list_stores())
+        open_ = () if found else _open_kernels(sized.source, reasons)
+        return OriginReport(tuple(found), open_, proved, stores), finders
+
+    def _run_blocks(self, runner: BlockRunner, sized: SizedText) -> dict[tuple[str, int], list[OriginFinder]] | None:
+        """Return the runs of the blocks, by kernel and launch; None if they could not be run with these sizes."""
+        blocks = list_blocks(sized.source.code.text, sized.given) if self.alone is None else [self.alone]
+        if not runner.run_blocks(blocks):
+            return None
+        finders = runner.replay_runs()
+        return finders if self.alone is not None else runner.run_later_blocks(runner.run_later_blocks(finders))
 
 
 def proves_all(code: Evaluation | None, report: OriginReport) -> bool:

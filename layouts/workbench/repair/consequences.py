@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from lanescope.ptx.table.descriptors import VERSION
 from lanescope.workbench.repair.blame import BlameFinder
-from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
+from lanescope.workbench.results import STRIDE_DOUBTS, OperandStep, Span, VerifiedOperand
 
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {
@@ -69,6 +69,11 @@ def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Findin
         first, past = doubt.span
         if not any(finding.span[0] < past and first < finding.span[1] for finding in findings):
             yield doubt
+
+
+def drop_refuted_doubts(doubts: Iterable[Finding]) -> list[Finding]:
+    """Return the doubts about a text whose every descriptor is verified, without those about strides."""
+    return [doubt for doubt in doubts if doubt.code not in STRIDE_DOUBTS]
 
 
 def _is_within(message: str, mask: int) -> bool:

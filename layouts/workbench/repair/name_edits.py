@@ -56,20 +56,27 @@ def list_name_edits(
         return
     blank = blank_text(text)
     function = find_enclosing_function(blank, one.span[0])
-    given = (*function.parameters, *function.templates) if function is not None else ()
-    names = _find_names(blank[slice(*function.body)], given) if function is not None else ()
-    parts = _group_parts(blank, function) if function is not None else {}
-    sizes = [name for name in names if is_size(name) and (name in given or name.isupper())]
+    names, parts, sizes = _describe_names(blank, function, is_size) if function is not None else ((), {}, [])
     for n in range(find_head_end(one.words), len(one.words)):
         ranks = _rank_words(one, n, names, parts)
         if "*" in one.words[max(n - 1, 0) : n + 2] and _PITCH.match(one.words[n]):
             others = {name: _rank_size(name, one.words[n]) for name in sizes if name not in (one.words[n], *ranks)}
             ranks = {**ranks, **others}
         yield from ((rank, TextEdit(one.spans[n], word)) for word, rank in ranks.items())
+    yield from ((0, edit) for edit in (*_list_argument_edits(text, one), *_list_lane_edits(one)))
     yield from _list_pair_edits(text, one, names)
-    yield from ((0, edit) for edit in _list_argument_edits(text, one))
     yield from ((_RANK_OF_INDEX, edit) for edit in _list_index_edits(blank, one))
     yield from ((_RANK_OF_FACTOR, edit) for edit in _list_factor_edits(one, parts))
+
+
+def _describe_names(
+    blank: str, function: FunctionText, is_size: Callable[[str], bool]
+) -> tuple[tuple[str, ...], dict[str, list[str]], list[str]]:
+    """Return the names that a function uses, the parts of its variables, and which names are sizes of matrices."""
+    given = (*function.parameters, *function.templates)
+    names = _find_names(blank[slice(*function.body)], given)
+    sizes = [name for name in names if is_size(name) and (name in given or name.isupper())]
+    return names, _group_parts(blank, function), sizes
 
 
 def _rank_size(size: str, word: str) -> int:
@@ -81,10 +88,10 @@ def _list_pair_edits(text: str, one: StatementWords, names: Sequence[str]) -> It
     """Yield (rank, edit) that exchange two names of a statement, or a quotient and a remainder, each by its own number.
 
     >>> from lanescope.workbench.text.statement_words import list_statements
-    >>> text = "int x = warp % WARPS_M; p = c + (y + i * 16) * N + j * 8; int g = lane % 8; int t = lane & 3;"
+    >>> text = "int x = warp % WARPS_M; p = c + (y + i * 16) * N + j * 8;"
     >>> names = ["WARPS_M", "WARPS_N"]
     >>> [edit.text for one in list_statements(text) for _, edit in _list_pair_edits(text, one, names)]
-    ['/ WARPS_N', 'j * 16) * N + i', '/ 4', '>> 3']
+    ['/ WARPS_N', 'j * 16) * N + i']
     """
     first = find_head_end(one.words)
     for n in range(first + 1, len(one.words) - 1):
@@ -93,9 +100,6 @@ def _list_pair_edits(text: str, one: StatementWords, names: Sequence[str]) -> It
             ranks = ((name, _rank_name(word, name)) for name in names)
             operator = "%" if one.words[n] == "/" else "/"
             yield from ((rank, TextEdit(at, f"{operator} {name}")) for name, rank in ranks if rank is not None)
-        if _LANE.search(one.words[n - 1]) and one.words[n + 1].isdecimal():
-            other = _split_otherwise(one.words[n], int(one.words[n + 1]))
-            yield from [(0, TextEdit(one.find_span(n, n + 2), other))] if other else ()
     words = [word if word.isidentifier() and one.words.count(word) == 1 else "" for word in one.words]
     for n, m in combinations((n for n, word in enumerate(words) if word and n >= first), 2):
         rank = _rank_name(words[n], words[m])
@@ -124,6 +128,14 @@ def _exchange(text: str, one: StatementWords, first: range, second: range) -> Te
     """Return the edit that exchanges two sequences of words of a statement."""
     at, other = (one.find_span(words.start, words.stop) for words in (first, second))
     return TextEdit((at[0], other[1]), text[slice(*other)] + text[at[1] : other[0]] + text[slice(*at)])
+
+
+def _list_lane_edits(one: StatementWords) -> Iterator[TextEdit]:
+    """Yield edits that take the quotient of a lane in place of a remainder that has as many values, or the reverse."""
+    for n in range(find_head_end(one.words) + 1, len(one.words) - 1):
+        if _LANE.search(one.words[n - 1]) and one.words[n + 1].isdecimal():
+            other = _split_otherwise(one.words[n], int(one.words[n + 1]))
+            yield from [TextEdit(one.find_span(n, n + 2), other)] if other else ()
 
 
 def _split_otherwise(operator: str, number: int) -> str:
