@@ -199,7 +199,6 @@ def test_a_map_behind_a_long_kernel_is_found() -> None:
 
 @pytest.mark.thorough
 def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE", 1)
     monkeypatch.setattr(guesses, "PATIENCE", 1)
     turns = "for (int i = 0; i < 16; ++i) for (int j = 0; j < 16; ++j) for (int k = 0; k < 8; ++k)"
     body = f"uint64_t desc[1]; {f'{turns} out[i] += j * k + i * j;' * 8}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lanescope.workbench import check
 from lanescope.workbench.source.gaps import find_multiplier
+from lanescope.workbench.source.guesses import evaluate_file
+from lanescope.workbench.source.target_checks import make_choices
 from tests import guilty_kernels
 from tests.cases import for_each
 from tests.checked import check_text
@@ -107,6 +109,8 @@ def test_functions_of_a_header_that_only_strings_name_are_not_the_files() -> Non
     for code, multiplier, descriptors in (
         ('void print() { puts("multiply.async"); }', "", 0),
         ('void find(CUfunction* f, CUmodule m) { cuModuleGetFunction(f, m, "multiply"); }', "wgmma", 1),
+        ('void find(nvrtcProgram p) { nvrtcAddNameExpression(p, "multiply<64, 32>"); }', "wgmma", 1),
+        ("char q = '\"'; __global__ void f(float* d, uint64_t a) { multiply<16>(d, a); } char r = '\"';", "wgmma", 1),
         ("__global__ void f(float* d, uint64_t a) { multiply<16>(d, a); }", "wgmma", 1),
     ):
         made = check.check_text(header + code, headers=[(0, len(header))])
@@ -135,3 +139,30 @@ def test_a_descriptor_beside_an_unknown_one_keeps_the_operand_of_its_name() -> N
     made = check_text(f"{multiplied}void other(float* acc, uint64_t a, uint64_t b) {{\n{asm}}}\n")
     assert not any(message.startswith("A of wgmma") for message in (one.message for one in made.open))
     assert any(message.startswith("B of wgmma") for message in (one.message for one in made.open))
+
+
+def list_unused(header: str, code: str) -> list[str]:
+    """Return the header functions that threads are run without."""
+    text = header + code
+    found = evaluate_file(text, make_choices({}, [(0, len(header))], ""))
+    return [] if found is None else [text[slice(*span)].partition("(")[0] for span in found.unused]
+
+
+@for_each(
+    ("header", "call", "unused"),
+    [
+        ("void load(int x) {{ {0} }}\nvoid other(int x) {{ {0} }}\n", "load(0)", ["void other"]),
+        ("#define LOAD(f) void f##_all(int x) {{ {0} }} void f(int x) {{ {0} }}\nLOAD(load)\n", "load(0)", []),
+        ("#define LOAD(f, g) void f(int x) {{ {0} }} void g(int x) {{ {0} }}\nLOAD(load, other)\n", "load(0)", []),
+        ("#define CALL(f) f##_all\nvoid load_all(int x) {{ {0} }}\n", "CALL(load)(0)", []),
+        ("void start() {{ f<<<1, 32>>>(); {0} }}\n", "0", []),
+        ("struct S {{ int operator()(int x) {{ {0} }} }};\n", "0", []),
+    ],
+)
+def test_functions_that_macros_make_or_name_are_used(header: str, call: str, unused: list[str]) -> None:
+    """So are those that launch kernels, and operators, which no word names."""
+    code = f"__global__ void f() {{ {call}; }}\nvoid run() {{ f<<<1, 32>>>(); }}\n"
+    assert (
+        list_unused(header.format('asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];");'), code)
+        == unused
+    )

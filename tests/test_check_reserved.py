@@ -88,7 +88,6 @@ def test_a_start_that_the_text_does_not_promise_is_said(declared: str, placed: i
     [
         ("auto p = raw; if ((uintptr_t)p % 1024) p += 1024 - (uintptr_t)p % 1024;", 0),
         ("auto p = (uint64_t)raw; if (p % 1024 != 0) { p += 1024 - (p % 1024); }", 0),
-        ("auto p = raw; size_t rest = (uint64_t)p & 1023; p = rest == 0 ? p : p + (1024 - rest);", 0),
         ("uintptr_t n = (uintptr_t)raw; auto p = raw + (n % 1024 ? 1024 - n % 1024 : 0);", 0),
         ("uintptr_t n = (uintptr_t)raw; auto p = raw + (1024 - n % 1024) % 1024;", 0),
         ("auto p = raw; if (out[0] > 1) p += 1024 - (uintptr_t)p % 1024;", 4),

@@ -211,7 +211,8 @@ def test_a_tile_may_hold_d_once_it_has_been_read(changes: tuple[tuple[str, str],
 @for_each("changes", list(WRONG.values()), ids=list(WRONG), sample=1)
 def test_a_tile_that_may_still_be_read_or_filled_must_not_hold_d(changes: tuple[tuple[str, str], ...]) -> None:
     ((code, line),) = list_places(changes)
-    assert code == "store_order_missing" and line.startswith(STORE)
+    early = "if (threadIdx.x % 128 == 0) arrive("  # with wait_group 1, the stage is free before its product has ended
+    assert code == "store_order_missing" and line.startswith((STORE, early))
 
 
 def list_reads(text: str, changes: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:

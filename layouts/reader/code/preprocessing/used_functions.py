@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lanescope.cxx.source_text import blank, blank_comments, blank_matches
+from lanescope.cxx.source_text import blank, blank_comments
 from lanescope.reader.code.naming.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
@@ -16,7 +16,8 @@ from lanescope.reader.code.syntax import tree
 # a function, its class, the scope of its namespace
 Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_PHRASE = re.compile(r'"(?![A-Za-z_]\w*")(?:[^"\\\n]|\\.)*"')  # a string that is not a name, as a launch may have
+_LITERAL = re.compile(r"""'(?:[^'\\\n]|\\.)'|"(?:[^"\\\n]|\\.)*\"""")
+_NAMING = re.compile(r'"&?[A-Za-z_][\w:]*["<]')  # a string that a launch may have: "gemm", "gemm<64>", "ns::gemm<"
 
 
 def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) -> list[Entry]:
@@ -27,7 +28,7 @@ def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) 
     """
     if not headers:
         return list(functions)
-    code = blank_matches(_PHRASE, blank_comments(text))
+    code = _LITERAL.sub(lambda one: one[0] if _NAMING.match(one[0]) else blank(one[0]), blank_comments(text))
     names, spans = {}, {}
     for entry in functions:
         function, owner, _ = entry

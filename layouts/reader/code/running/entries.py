@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lanescope.cxx.source_text import KERNEL_WORDS, is_kernel_head, list_macros
+from lanescope.cxx.source_text import KERNEL_WORDS, blank_comments, is_kernel_head, list_macros
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.naming.definitions import find_owner
 from lanescope.reader.code.naming.scopes import Cell, NameScope
@@ -25,6 +25,7 @@ CLUE = re.compile(
     r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]|\basm\b|\b__asm__\b|_fragment_[AB]\b",
     re.I,
 )
+_LAUNCH = re.compile(r"<<<|cudaLaunch")
 _ASM = re.compile(r"\b(?:asm|__asm__)\b")
 # after the name of a called function; Triton's kernel[grid](…)
 _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
@@ -48,7 +49,7 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     """
     given = list(_list_functions(ev, body, None, ev.globals))
     functions = drop_unused(given, text, ev.headers)
-    ev.unused_spans = tuple(_list_unused(given, functions))
+    ev.unused_spans = tuple(_list_unused(given, functions, text))
     fields, macros = set(_list_bit_field_structs(body, text)), _list_working_macros(text)
     unrestricted = ev.asks_every_instruction
     if not (ev.python or fields or has_work(functions, text, unrestricted)):
@@ -68,14 +69,17 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     ]
 
 
-def _list_unused(given: Sequence[Entry], used: Sequence[Entry]) -> list[Span]:
-    """List the spans of functions that are not among the used ones, sorted, without operators, which no word names."""
-    kept = set(map(id, used))
-    return sorted(
-        function.span
-        for function in (entry[0] for entry in given if id(entry) not in kept)
-        if not function.name.startswith("operator")
-    )
+def _list_unused(given: Sequence[Entry], used: Sequence[Entry], text: str) -> list[Span]:
+    """List the spans of functions that are not among the used ones, sorted. Left out are operators, which no word
+    names, functions that a macro makes or that launch kernels, and all of them if macros paste words to names.
+    """
+    kept, spans = set(map(id, used)), {entry[0].span for entry in used}
+    left = [entry[0] for entry in given if id(entry) not in kept and entry[0].span not in spans]
+    parts = ((one, text[slice(*one.span)]) for one in left)
+    written = {
+        one.span for one, of in parts if one.name in WORDS.findall(of.partition("{")[0]) and not _LAUNCH.search(of)
+    }
+    return sorted(written) if written and "##" not in blank_comments(text) else []
 
 
 def find_idle_blocks(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> frozenset[int]:
