@@ -131,7 +131,7 @@ OPEN = {
         "asm volatile",
     ),
     "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch", "c[r * N"),
-    "A times A": (("b = B +", "b = A +"), "A and B are both of A", MULTIPLIED),
+    "A times A": (("b = B +", "b = A +"), "both operands are loaded from A", MULTIPLIED),
     "the scale of the next column": (("sb[n]", "sb[n + 1]"), "elements of sb", NAME),
     "rows that are not stored": (
         ("i < 4; ++i) {\n    const", "i < 2; ++i) {\n    const"),
@@ -245,6 +245,12 @@ def test_blocks_that_compute_tiles_of_others_again_are_open() -> None:
         *alone, (" + blockIdx.z * M * N", ""), ("blockIdx.x * 8", "(blockIdx.z * gridDim.y + blockIdx.x) * 8")
     )
     assert "each once" in message
+
+
+def test_a_leading_dimension_that_the_host_is_given_may_be_any() -> None:
+    text = plant(("int K)", "int K, int ldb)"), ("(col + g) * K", "(col + g) * ldb"), text=KERNEL)
+    launch = plant(("int K)", "int K, int ldb)"), ("M, N, K);", "M, N, K, ldb);"), text=LAUNCH)
+    assert check_whole(text + launch).open == ()
 
 
 LAUNCHED_TILES = """

@@ -9,12 +9,15 @@ from tests.transfer_kernels import plant
 
 SHOWN: dict[tuple[str, str], str] = {
     # B of a product begins 32 elements later, in its upper half
-    ("b + k * 32 + 16", "b + k * 32 + 32"): "A[0][16] is multiplied by B[32][0], with row-major A and column-major B.",
+    (
+        "b + k * 32 + 16",
+        "b + k * 32 + 32",
+    ): "A[0][16] is multiplied by B[32][0], if A is row-major and B is column-major.",
     # the second row begins at 2,816 = 7 · 384 + 128
-    ("row * K + t * 4", "row * N + t * 4"): "A[0][0] and A[7][128] are taken as the same k, with row-major A.",
+    ("row * K + t * 4", "row * N + t * 4"): "A[0][0] and A[7][128] are taken as the same k, if A is row-major.",
     # columns 0 to 3 in place of 0 to 7: thread 1 has elements 4 to 7 of a column
-    ("(col + g) * K", "(col + t) * K"): "B[0][0] and B[4][1] are taken as the same column, with column-major B.",
-    ("c[r * N + n]", "c[(r + 8) * N + n]"): "D[8][0] is that of row 0 of A and column 0 of B, with row-major D.",
+    ("(col + g) * K", "(col + t) * K"): "B[0][0] and B[4][1] are taken as the same column, if B is column-major.",
+    ("c[r * N + n]", "c[(r + 8) * N + n]"): "D[8][0] is that of row 0 of A and column 0 of B, if D is row-major.",
 }
 
 

@@ -13,7 +13,7 @@ from lanescope.cxx.source_text import INCLUDE
 from lanescope.workbench.results import LONGEST
 
 _MOST_DEEP = 16
-_TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|mma\.h|cooperative_groups(?:/\w+)*\.h")
+_TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
 # The reader knows the headers of CUTLASS and the CUDA toolkit. Only these are read: the instructions of the
 # atoms, and the fields of descriptors.
 _KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
@@ -98,6 +98,11 @@ def find_included(name: str, source: SourceText, sources: Sequence[SourceText]) 
     return nearest[0] if nearest else ending[0] if len(ending) == 1 else None
 
 
+def _is_of_toolkit(name: str, text: str) -> bool:
+    """Return whether a header is CUDA's. mma.h may be one of the program, too."""
+    return _TOOLKIT.fullmatch(name) is not None or (name == "mma.h" and "nvcuda" in text)
+
+
 class _Join:
     """The state of joining a source with its includes."""
 
@@ -115,7 +120,7 @@ class _Join:
             included = self._find(line, source)
             if included is None:
                 if not is_known_header(line.name) and (line.quoted or line.name.startswith(_KNOWN_BUT)):
-                    self.unfound += [] if _TOOLKIT.fullmatch(line.name) else [line.name]
+                    self.unfound += [] if _is_of_toolkit(line.name, source.text) else [line.name]
                 continue
             if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > LONGEST):
                 continue

@@ -33,6 +33,19 @@ class KnownMatrices:
         return self.find(name) is not None
 
 
+def is_stride(name: str) -> bool:
+    """Return whether a name is that of a leading dimension or of a stride of a batch.
+
+    >>> [is_stride(name) for name in ("lda", "p.ldb", "batch_stride_c", "field", "threads")]
+    [True, True, True, False, False]
+    """
+    found = _MATRIX.search(name)
+    if found is None or found["kind"].lower() == "s":
+        return False
+    at = found.start()
+    return not at or name[at - 1] in "_." or name[at].isupper()
+
+
 class ParameterSizes(dict[str, int]):
     """The integers of a kernel's parameters: those of a launch, else M, N and K by their names."""
 

@@ -13,7 +13,7 @@ from lanescope.reader.threads.launches import MOST_LAUNCHES
 from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
-from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, list_strides
+from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, is_stride, list_strides
 from lanescope.workbench.products.known_mistakes import find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, are_of_lines, find_other_sum
@@ -101,10 +101,19 @@ class KnownRun:
         words = {word for text in texts for word in _NAME.findall(text)}
         return KnownSizes({word: self.known.find(word) or self.known.others for word in words})
 
+    def _list_strides(self) -> Iterator[str]:
+        """Yield the parameters that are launched with leading dimensions or strides: they may be any from a size on."""
+        for launch in (one for one in self.recorded if one.name == self.function.name):
+            given = dict(zip(self.function.parameters, launch.arguments, strict=False))
+            given |= {f"{self.function.parameters[n]}.{name}": value for n, name, value in launch.members}
+            yield from (name for name, value in given.items() if any(map(is_stride, _NAME.findall(str(value)))))
+
     def choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
         """Return what the kernel is launched with, and its grid if it is known."""
         name, known = self.function.name, self._known_sizes
         arguments = known.find_arguments(self.function, self.recorded) or {}
+        strides = set(self._list_strides())
+        arguments = {name: value for name, value in arguments.items() if name not in strides}
         if self.fitted:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
         grid = known.find_grid(name, self.recorded) if has_blocks(self.text, self.function) else (1, 1, 1)

@@ -25,7 +25,7 @@ def give_example(part: WrongPart | None) -> str:
     if short is not None:
         order, found = _show_operand(order, one, short)
     else:
-        shown = [_show_lines(order, n, sides[n]) for n in (0, 1)] + [_show_arrays(one)]
+        shown = [_show_lines(order, n, sides[n]) for n in (0, 1)] + [_show_arrays(one), _show_matrices(order, sides)]
         shown += [_show_factors(order, a, b), _show_depth(order, a, b, one.adds), _show_place(order, one, a, b)]
         found = next(filter(None, shown), "")
     return f": {found}{_name_orders(order, found)}" if found else ""
@@ -42,8 +42,8 @@ def _name_orders(order: MatrixOrder, found: str) -> str:
     majors = [("row-major" if rows else "column-major", name) for rows, name in zip(by_rows, "ABD", strict=True)]
     named = [(major, name) for major, name in majors if f"{name}[" in found]
     if len(named) == 2 and named[0][0] == named[1][0]:
-        return f", with {named[0][0]} A and B"
-    return f", with {' and '.join(map(' '.join, named))}" if named else ""
+        return f", if A and B are {named[0][0]}"
+    return f", if {' and '.join(f'{name} is {major}' for major, name in named)}" if named else ""
 
 
 def _show_operand(order: MatrixOrder, one: KnownFragment, n: int) -> tuple[MatrixOrder, str]:
@@ -94,9 +94,15 @@ def _show_lines(order: MatrixOrder, n: int, side: Sequence[OperandLines]) -> str
 
 
 def _show_arrays(one: KnownFragment) -> str:
-    """Show the array that A and B are both of."""
+    """Show the array that both operands are loaded from."""
     arrays = {side.array for each in one.products for side in each.sides}
-    return f"A and B are both of {min(arrays)}" if len(arrays) == 1 and all(arrays) else ""
+    return f"both operands are loaded from {min(arrays)}" if len(arrays) == 1 and all(arrays) else ""
+
+
+def _show_matrices(order: MatrixOrder, sides: Sequence[Sequence[OperandLines]]) -> str:
+    """Show an operand whose products are of several matrices of a batch."""
+    several = [n for n, side in enumerate(sides) if len({each.matrix for each in side}) > 1]
+    return f"products of several matrices of {'A' if several[0] == order.turned else 'B'} are added" if several else ""
 
 
 def _show_factors(order: MatrixOrder, a: Sequence[OperandLines], b: Sequence[OperandLines]) -> str:
