@@ -64,6 +64,35 @@ def test_an_operand_completes_an_opcode(n: int, refused: bool) -> None:
 
 
 @for_each(
+    ("head", "seam", "refused"),
+    [
+        ("", '" SUF "', False),  # a name of another file
+        ('#define SUF ".trans"\n', '" SUF "', False),
+        ("#define T trans\n#define SUF STRING(.T)\n", '." #T "', False),
+        ('#ifdef T\n#define SUF ".trans.shared.b16"\n#else\n#define SUF ""\n#endif\n', '" SUF "', False),
+        ('#define LD(SUF) load(p, SUF)\n#define SUF ""\n', '" SUF "', False),  # a parameter has the name, too
+        ("", '" + suffix + "', False),
+        ("", '", suffix, "', False),
+        ("", '"; line += suffix; line += "', False),
+        ('#define SUF ".trans"\n', '"\n  SUF  // the transposed one\n  ".shared', True),
+        ('#define SUF ""\n', '" SUF ".shared', True),
+    ],
+)
+def test_an_opcode_that_a_name_completes_is_judged_if_the_text_says_what_it_names(
+    head: str, seam: str, refused: bool
+) -> None:
+    whole = "" if refused else ".shared.b16"
+    text = f"""{head}__device__ void load(uint32_t* r, uint32_t p) {{
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1{seam}{whole} {{%0}}, [%1];" : "=r"(r[0]) : "r"(p));
+}}"""
+    (found, *others) = [one for one in check_text(text).findings if one.code == "ptxas_refuses"] or [None]
+    assert (found is not None) == refused and not others
+    if found is not None:
+        assert "`.b16` is missing" in found.message and text[slice(*found.span)].startswith("ldmatrix")
+        assert text[slice(*found.span)].endswith(".shared")
+
+
+@for_each(
     ("arguments", "words"),
     [
         ("wmma::matrix_a, 16, 16, 8, half, wmma::row_major", "8×32×16, 16×16×16 and 32×8×16"),

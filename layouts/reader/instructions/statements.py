@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -20,8 +21,11 @@ _PTX_COMMENT = re.compile(r'//[^\n"]*|/\*.*?\*/', re.S)  # inside a literal, who
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
 _OPERAND = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?!\.+$)[-!%\w$.|\[\]]+")
-_CONTINUED = re.compile(r"[.:]*(?:[%$]|\{[^{},]*\}[.:\w])")  # an operand or a format is put into it: x4%5.shared
+# An operand or a format is put into it (x4%5.shared), or what ends its literal is followed by the rest: x4" SUFFIX "…
+_CONTINUED = re.compile(r"""[.:]*(?:[%$'"]|\{[^{},]*\}[.:\w])""")
 _ENDS = re.compile(r'\\n|\\t|\\r|\\0[9aAdD]|"(?>\s+|//[^\n]*|/\*.*?\*/)*+"', re.S)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.M)
+_STRING_MACRO = re.compile(r'[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+"((?:\\.|[^"\\\n])*)"\s*')
 _DECLARED = re.compile(r"\.reg\s*(?P<vector>\.v[248]\s*)?\.\w+\s+(?P<names>[^;\"]*)")
 _NAME = re.compile(r"(%{0,2}[A-Za-z_$][\w$]*)\s*(?:<\s*(\d{1,5})\s*>)?")
 
@@ -121,25 +125,43 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
 
 @lru_cache(maxsize=4)
 def join_code(text: str) -> tuple[str, Callable[[int], int]]:
-    """Join adjacent string literals as join_literals does, without the comments of the text and of its PTX."""
+    """Join adjacent string literals as join_literals does, without the comments of the text and of its PTX; macros
+    that name one between two others are expanded.
+    """
     code = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else blank(match[0]), text)
-    joined, places = join_literals(code)
+    joined, places = join_literals(code, _find_string_macros(code))
     return blank_matches(_PTX_COMMENT, joined), places
 
 
-def join_literals(text: str) -> tuple[str, Callable[[int], int]]:
+def _find_string_macros(code: str) -> dict[str, str]:
+    """Map each macro that is certainly one string literal to its text: no other directive mentions the name."""
+    directives = _DIRECTIVE.findall(code)
+    words = Counter(re.findall(r"\w+", " ".join(directives)))
+    defined = filter(None, map(_STRING_MACRO.fullmatch, directives))
+    return {macro[1]: macro[2] for macro in defined if words[macro[1]] == 1}
+
+
+def join_literals(text: str, macros: Mapping[str, str] | None = None) -> tuple[str, Callable[[int], int]]:
     """Join adjacent string literals, with the ends of their lines as such; return the text, and a map from its places
-    to those of the original.
+    to those of the original. macros: string literals by their names, which are joined too.
     """
+    ends = _ENDS
+    if macros:
+        ends = re.compile(rf'(?<=[\w.])"\s*(?P<name>{"|".join(macros)})\s*"|{_ENDS.pattern}', re.S)
     strings: list[str] = []
-    starts, origins = [0], [0]
+    starts, origins = [0], [(0, 1)]  # (a place of the original, the step to the next one)
     last = length = 0
-    for match in _ENDS.finditer(text):
+    for match in ends.finditer(text):
         strings.append(text[last : match.start()])
         length += match.start() - last
+        if macros and match["name"]:
+            strings.append(macros[match["name"]])
+            starts.append(length)
+            origins.append((match.start(), 0))
+            length += len(strings[-1])
         if match[0][0] == '"':
             starts.append(length)
-            origins.append(match.end())
+            origins.append((match.end(), 1))
         else:
             strings.append(" " * (len(match[0]) - 1) + "\n")
             length += len(match[0])
@@ -148,6 +170,7 @@ def join_literals(text: str) -> tuple[str, Callable[[int], int]]:
 
     def find_origin(at: int) -> int:
         n = bisect_right(starts, at) - 1
-        return origins[n] + at - starts[n]
+        origin, step = origins[n]
+        return origin + (at - starts[n]) * step
 
     return "".join(strings), find_origin
