@@ -119,6 +119,18 @@ def test_an_offset_that_is_named_for_a_is_not_its_buffer(offset: str) -> None:
     assert all(operand.verdict != "mismatch" for operand in build_workbench(text).operands)
 
 
+@for_each("a", ["sA", "a"])
+def test_a_buffer_of_both_operands_is_named_for_neither(a: str) -> None:
+    """B is read from another place of it than A; from the same place, it is A's."""
+    one = '"l"(make({a} + k * 32)), "l"(make({a} + {offset}k * 32))'
+    apart, same = (
+        replace_all(("sA", a), ("sB", f"{a} + 8192"), ('"l"(da), "l"(db)', one.format(a=a, offset=offset)))
+        for offset in ("8192 + ", "")
+    )
+    assert all(operand.verdict != "mismatch" for operand in build_workbench(apart).operands)
+    assert any(operand.verdict == "mismatch" for operand in build_workbench(same).operands)
+
+
 def test_exchanged_operands_are_followed_to_their_buffers() -> None:
     """By the address, by the descriptor's variable where the address names none, in asm and in a call."""
     call = ('  asm volatile("wgmma', '  wgmma(acc, db, da); // asm volatile("wgmma')

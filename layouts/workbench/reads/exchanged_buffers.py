@@ -44,8 +44,10 @@ def find_exchanged_buffers(
     """Map each operand to the other operand's buffer that it reads; empty if no names suggest an exchange.
 
     The address names the buffer; where it does not, the first variable that held the descriptor, then the expression
-    that gives it. rows: of M or N that one instruction takes of each operand.
+    that gives it. A buffer of both operands, at different addresses, has no name for one of them. rows: of M or N that
+    one instruction takes of each operand.
     """
+    uses = tuple(uses)
     called: dict[tuple[int, object], str] = {}
     for descriptor in code.descriptors if code else ():
         called.setdefault((descriptor.value.const, descriptor.value.pieces), descriptor.name)
@@ -64,8 +66,16 @@ def find_exchanged_buffers(
         if letter is None or letter == operand or operand not in named:
             continue
         buffer = next(name for name in sorted(seen[operand]) if find_operand_letter(name) == letter)
+        if buffer in seen.get(letter, ()) and not any(map(_has_one_address, uses)):
+            continue
         buffers[operand] = FollowedBuffer(buffer, letter, _fits_only_exchanged(stores, rows))
     return buffers
+
+
+def _has_one_address(use: DescriptorUse) -> bool:
+    """Return whether both operands of an instruction are read from the same address."""
+    starts = [argument.address for argument in use.arguments.values()]
+    return len(starts) > 1 and starts[0] is not None and starts[0] == starts[1]
 
 
 def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -> bool:
