@@ -165,6 +165,8 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     )
     assert describe_missing(of_pitch).endswith("A is not determined."), "no header has it"
     write_files(tmp_path, a_cu='#include "mma.h"\n' + MAPS + KERNEL)
+    assert "Give its include mma.h (-I)." in "\n".join(list_notes(check("a.cu")))
+    write_files(tmp_path, a_cu='#include "mma.h"\nusing namespace nvcuda;\n' + MAPS + KERNEL)
     assert "its include" not in "\n".join(list_notes(check("a.cu"))), "a header of CUDA"
 
 
