@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from functools import partial
 
+from lanescope.deadline import OverdueError, end_when, is_late
+from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.check_report import FindRepair, ProductRepair
 from lanescope.workbench.kernels.kernel_runs import KernelText
@@ -28,10 +30,14 @@ def find_origin_search(
     if len(kernels) != 1:
         return None
     judge = OriginJudge(source, macros, source.code.launches, evaluate, DEPTH)
-    for one in judge.list_alone():
-        report = one.judge() or OriginReport()
-        if not mistakes.isdisjoint(found.code for found in report.mistakes):
-            return partial(_find_repair, one, report.stores, kernels[0])
+    try:
+        with end_when(is_late):
+            for one in judge.list_alone():
+                report = one.judge() or OriginReport()
+                if not mistakes.isdisjoint(found.code for found in report.mistakes):
+                    return partial(_find_repair, one, report.stores, kernels[0])
+    except (LayoutError, OverdueError):
+        return None
     return None
 
 
@@ -49,7 +55,8 @@ def _find_repair(
 def _is_right_with(judge: OriginJudge, edit: TextEdit) -> bool:
     """Return whether D is A·B after an edit, first in the run of one block."""
     code = _evaluate(judge, edit, whole=False)
-    short = replace(judge, source=KernelText(code)).judge() if code is not None else None
+    with end_when(is_late):
+        short = replace(judge, source=KernelText(code)).judge() if code is not None else None
     if short is None or short.mistakes or not all(UNSHOWN in point.message for point in short.open):
         return False
     code = _evaluate(judge, edit, whole=True)

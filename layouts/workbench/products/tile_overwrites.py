@@ -155,8 +155,13 @@ class _Groups:
         self.loose = []
 
     def wait(self, left: int) -> list[tuple[int, int]]:
-        """Return what has completed when all but some groups have."""
-        done = self.groups[: len(self.groups) - left]
+        """Return what has completed when all but some groups have.
+
+        >>> one = _Groups(groups=[[(0, 1)], [(0, 2)]])
+        >>> one.wait(3), one.wait(1)
+        ([], [(0, 1)])
+        """
+        done = self.groups[: max(len(self.groups) - left, 0)]
         self.groups = self.groups[len(done) :]
         return [one for group in done for one in group]
 
