@@ -43,22 +43,11 @@ def find_exchanged_buffers(
 ) -> dict[str, FollowedBuffer]:
     """Map each operand to the other operand's buffer that it reads; empty if no names suggest an exchange.
 
-    The address names the buffer; where it does not, the first variable that held the descriptor, then the expression
-    that gives it. A buffer of both operands, at different addresses, has no name for one of them. rows: of M or N that
-    one instruction takes of each operand.
+    A buffer of both operands, at different addresses, is named for neither. rows: of M or N that one instruction takes
+    of each operand.
     """
     uses = tuple(uses)
-    called: dict[tuple[int, object], str] = {}
-    for descriptor in code.descriptors if code else ():
-        called.setdefault((descriptor.value.const, descriptor.value.pieces), descriptor.name)
-    seen: dict[str, set[str]] = {}
-    for use in uses:
-        for operand, argument in use.arguments.items():
-            names = list_start_names(argument.value)
-            if find_operand_letter(*names) is None and use.computed:
-                first = called.get((argument.value.const, argument.value.pieces), "")
-                names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))
-            seen.setdefault(operand, set()).update(names)
+    seen = _collect_names(uses, code, text)
     letters = {operand: find_operand_letter(*sorted(letter)) for operand, letter in seen.items()}
     named = {*letters.values(), *(store.operand for store in stores)}
     buffers: dict[str, FollowedBuffer] = {}
@@ -70,6 +59,26 @@ def find_exchanged_buffers(
             continue
         buffers[operand] = FollowedBuffer(buffer, letter, _fits_only_exchanged(stores, rows))
     return buffers
+
+
+def _collect_names(uses: Iterable[DescriptorUse], code: Evaluation | None, text: str) -> dict[str, set[str]]:
+    """Collect the names that may be those of each operand's buffer.
+
+    The address names the buffer; where it does not, the first variable that held the descriptor, then the expression
+    that gives it.
+    """
+    called: dict[tuple[int, object], str] = {}
+    for descriptor in code.descriptors if code else ():
+        called.setdefault((descriptor.value.const, descriptor.value.pieces), descriptor.name)
+    seen: dict[str, set[str]] = {}
+    for use in uses:
+        for operand, argument in use.arguments.items():
+            names = list_start_names(argument.value)
+            if find_operand_letter(*names) is None and use.computed:
+                first = called.get((argument.value.const, argument.value.pieces), "")
+                names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))
+            seen.setdefault(operand, set()).update(names)
+    return seen
 
 
 def _has_one_address(use: DescriptorUse) -> bool:
