@@ -58,7 +58,7 @@ from lanescope.workbench.reads.operand_findings import (
 )
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.cause_search import find_cause
-from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts, drop_refuted_doubts
+from lanescope.workbench.repair.consequences import drop_consequences, drop_settled_doubts
 from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
 from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, make_finding
@@ -185,13 +185,11 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     descriptors = tuple(one.close_proved(fragments.proved, fragments.whole) for one in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
-    right = not findings and all(descriptor.readers and not descriptor.gap for descriptor in descriptors)
-    doubts = drop_refuted_doubts(doubts) if right else doubts
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
-        tuple(dict.fromkeys(drop_explained_doubts(doubts, findings))),
+        tuple(drop_settled_doubts(doubts, findings, descriptors)),
         descriptors=len(descriptors),
         maps=len(source.maps),
         steps=steps + fragments.verified + sum(fragment.reads for fragment in cute),

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from lanescope.ptx.table.descriptors import VERSION
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.results import STRIDE_DOUBTS, OperandStep, Span, VerifiedOperand
+from lanescope.workbench.source.gaps import CheckedDescriptor
 
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {
@@ -63,17 +64,18 @@ def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     ]
 
 
-def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
-    """Yield the doubts about numbers without a finding."""
-    for doubt in doubts:
+def drop_settled_doubts(
+    doubts: Iterable[Finding], findings: Collection[Finding], descriptors: Iterable[CheckedDescriptor]
+) -> Iterator[Finding]:
+    """Yield the doubts about numbers without a finding, each once; not those about strides if there are no findings and
+    every descriptor is verified: they are as stored.
+    """
+    right = not findings and all(descriptor.readers and not descriptor.gap for descriptor in descriptors)
+    for doubt in dict.fromkeys(doubts):
         first, past = doubt.span
-        if not any(finding.span[0] < past and first < finding.span[1] for finding in findings):
+        explained = any(finding.span[0] < past and first < finding.span[1] for finding in findings)
+        if not explained and not (right and doubt.code in STRIDE_DOUBTS):
             yield doubt
-
-
-def drop_refuted_doubts(doubts: Iterable[Finding]) -> list[Finding]:
-    """Return the doubts about a text whose every descriptor is verified, without those about strides."""
-    return [doubt for doubt in doubts if doubt.code not in STRIDE_DOUBTS]
 
 
 def _is_within(message: str, mask: int) -> bool:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = ("+", "-", "*", "/")
 _CONSTANTS = re.compile(r"INFINITY|HUGE_VALF?|(?:FLT|DBL)_MAX|CUDART_(?:INF|MAX_NORMAL)\w*")  # of math.h and CUDA
+_LEAST_SIZE = 256  # of M, N and K in a run: less may be a number of tiles that an argument has, too
 _NEGATIVE = re.compile(r"-\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?f?", re.I)
 
 
@@ -109,7 +110,8 @@ def _note_division(run: KernelRunner, left: ThreadNumber, right: ThreadNumber) -
     """Note a division by a number of parts, and one of M, N or K by a number that they are no multiples of."""
     if run.order is not None:
         run.turn_counts.note_division(left, right)
-    if run.sizes is not None and left.known in run.sizes.values() and right.known and (left.known or 0) % right.known:
+    size = left.known or 0
+    if run.sizes is not None and size >= _LEAST_SIZE and size in run.sizes.values() and size % (right.known or size):
         run.turn_counts.are_multiples = False
 
 
