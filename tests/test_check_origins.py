@@ -387,3 +387,14 @@ def test_a_warpgroup_takes_the_rows_of_the_tile_that_it_stores() -> None:
     assert [one.code for one in find_mistakes(wrong)] == ["operand_rows_wrong"]
     stored = plant(("threadIdx.x / 128 * 64 + warp", "(threadIdx.x / 128 + 1) * 64 + warp"), text=two)
     assert [one.code for one in find_mistakes(stored)] == ["result_misplaced"]
+
+
+def test_numbers_of_tiles_are_no_sizes_of_matrices() -> None:
+    """24 tiles of rows are no multiple of 18 of columns, and M, N and K are multiples of all that they are divided by."""
+    text = plant(
+        ("int M, int N, int K) {\n  extern", "int M, int N, int K, int tiles, int rows) {\n  extern"),
+        ("int tiles = N / BN, m =", "int m = rows / tiles - 1 +"),
+        ("C, M, N, K);\n}", "C, M, N, K, N / BN, M / BM);\n}"),
+        text=KERNEL,
+    )
+    assert run_blocks(text).proved == {"gemm"}
