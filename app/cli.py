@@ -154,7 +154,11 @@ def _print_refusal(error: Any) -> NoReturn:
     if "--json" in sys.argv:
         print(json.dumps({"error": error.to_json()}))
     else:
-        print(f"lanescope: {error.message}\n  {error.hint}", file=sys.stderr)
+        name, inside, _ = error.field.partition(".")
+        option = f"--{name.replace('_', '-')}"
+        given = any(word.partition("=")[0] == option for word in sys.argv[1:])
+        where = f"{option}: " if inside and given and not error.message.startswith(f"{name} ") else ""
+        print(f"lanescope: {where}{error.message}\n  {error.hint}", file=sys.stderr)
     raise SystemExit(2)
 
 
