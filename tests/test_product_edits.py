@@ -64,7 +64,8 @@ LOADED: dict[str, tuple[str, str, str, str, str]] = {  # kernels with TMA
 }
 
 
-@for_each("name", LOADED, sample=1)
+@pytest.mark.thorough
+@for_each("name", LOADED)
 def test_finds_the_place_where_tma_loads_the_operands(name: str) -> None:
     text, right, wrong, words, written = LOADED[name]
     text = plant((right, wrong), text=text)
