@@ -390,7 +390,7 @@ def test_a_warpgroup_takes_the_rows_of_the_tile_that_it_stores() -> None:
 
 
 def test_numbers_of_tiles_are_no_sizes_of_matrices() -> None:
-    """24 tiles of rows are no multiple of 18 of columns, and M, N and K are multiples of all that they are divided by."""
+    """24 tiles of rows are no multiple of 18; M, N and K are multiples of all that they are divided by."""
     text = plant(
         ("int M, int N, int K) {\n  extern", "int M, int N, int K, int tiles, int rows) {\n  extern"),
         ("int tiles = N / BN, m =", "int m = rows / tiles - 1 +"),
