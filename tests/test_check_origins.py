@@ -297,7 +297,7 @@ PROMOTED = plant(  # the sum of each slice of K is scaled, and added to another 
         ((SCALE, "SA[t * M + line]"), "elements of SA"),
         ((SCALE, "SA[t * N + line + (i / 2 % 2) * 8]"), "elements of SA"),
     ],
-    sample=2,
+    sample=1,
 )
 def test_sums_of_slices_of_k_may_be_scaled_and_added(change: tuple[str, str], why: str) -> None:
     report = run_blocks(plant(change, text=PROMOTED))

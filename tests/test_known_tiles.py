@@ -317,7 +317,7 @@ GUARD = "if (tile + kStages - 1 < tiles) load_tile"
         (((GUARD, GUARD.replace("<", "<=")),), [("load_outside", "load_tile((slot + kStages - 1) % kStages,")]),
         ((("    load_tile(s, s);", "    if (s < K / BK) load_tile(s, s);"),), []),
     ],
-    sample=2,
+    sample=1,
 )
 def test_the_last_turns_load_no_slice_beyond_k(
     changes: tuple[tuple[str, str], ...], found: list[tuple[str, str]]

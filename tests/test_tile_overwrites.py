@@ -255,6 +255,7 @@ EARLY = "".join(reversed(RELEASE.splitlines(keepends=True)))
         (PAIR, "    __syncthreads();\n  }\n", "  }\n", "}"),  # where the barrier was
         (KERNEL, RELEASE, EARLY, EARLY.partition("\n")[0].strip()),
     ],
+    sample=1,
 )
 def test_a_copy_fills_a_stage_again_after_the_products_that_read_it(text: str, old: str, new: str, line: str) -> None:
     assert list_reads(text, ()) == []
