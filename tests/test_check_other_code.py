@@ -100,7 +100,7 @@ def test_a_helper_that_only_names_layouts_is_not_code_that_multiplies() -> None:
 
 
 def test_functions_of_a_header_that_only_strings_name_are_not_the_files() -> None:
-    """The mnemonic of an instruction names no function; a string that is a name may launch a kernel."""
+    """A mnemonic does not name a function; a string with the name of a kernel may be there to launch it."""
     header = """template <int LBO> __device__ void multiply(float* d, uint64_t a) {
   uint64_t desc = a >> 4 | (uint64_t)(LBO >> 4) << 16 | 64ull << 32 | 1ull << 62;
   asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0}, %1, %1, 1, 1, 1, 0, 0;" : "+f"(d[0]) : "l"(desc));

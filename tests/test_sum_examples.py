@@ -27,7 +27,7 @@ def test_an_open_product_shows_elements(change: tuple[str, str], shown: str) -> 
     assert shown in message
 
 
-@for_each(("k", "why"), [("40", "K = 40 is no multiple of the 32 that"), ("416", "")])
+@for_each(("k", "why"), [("40", "K = 40 is not a multiple of 32, the depth"), ("416", "")])
 def test_a_given_k_is_compared_with_that_of_a_product(k: str, why: str) -> None:
     """The launch gives the kernel K, whose value is -D's. It ends at once with K / 32, and not with a step of 32."""
     text = plant(("int k = 0; k < K / 32; ++k", "int k = 0; k * 32 < K; ++k"), text=KERNEL + LAUNCH)

@@ -94,7 +94,7 @@ def _may_leave_open(name: str, code: str) -> bool:
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     if not re.search(word, code) or not list_names(name) or not can_be_given(name):
         return False
-    code = _FOR.sub("for ", code)  # its variable is no parameter
+    code = _FOR.sub("for ", code)  # the loop's variable is not a parameter
     if re.search(
         rf"[<,(]\s*(?:const\s+)?[\w:]+\s+{word}\s*[,>)=]|#\s*if[^\n]*{word}", code
     ):  # a parameter, a condition

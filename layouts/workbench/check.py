@@ -132,9 +132,14 @@ class _EvaluatedText:
     blame: BlameFinder
 
     @property
-    def given(self) -> tuple[Mapping[str, str], Sequence[KernelLaunchRecord]]:
-        """The values that are given for macros, and the launches."""
-        return list_given_values(self.choices), self.code.launches if self.code is not None else ()
+    def macros(self) -> Mapping[str, str]:
+        """The values that are given for macros."""
+        return list_given_values(self.choices)
+
+    @property
+    def launches(self) -> Sequence[KernelLaunchRecord]:
+        """The launches that the evaluation has reached."""
+        return self.code.launches if self.code is not None else ()
 
 
 def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: Set[str]) -> _EvaluatedText:
@@ -293,16 +298,16 @@ def _check_threads(
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Return (the fragments, if running the threads could decide more; findings; an open point if time ran out)."""
     text = blank_spans(source.text, source.code.unused) if source.code is not None else source.text
-    given, launches = source.given
+    macros, launches = source.macros, source.launches
     if not _needs_thread_run(text, descriptors):
-        stored = find_result_mistakes(text, given, launches)
+        stored = find_result_mistakes(text, macros, launches)
         return FragmentReport(), stored, []
-    fragments, late = _check_fragments(text, given, launches)
+    fragments, late = _check_fragments(text, macros, launches)
     if fragments.findings or late:  # which bytes are read is not right, or not known
         return fragments, list(fragments.findings), late
-    ordered = check_thread_order(text, given, launches, bool(fragments.proved))
+    ordered = check_thread_order(text, macros, launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
-    short, maybe_short = find_short_launches(text, given, launches, ordered.needed)
+    short, maybe_short = find_short_launches(text, macros, launches, ordered.needed)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong = [*map(make_finding, (*ordered.mistakes, *short)), *repeated]
     late += [OpenPoint(one.message, one.span) for one in maybe_short]
@@ -322,13 +327,13 @@ def _check_barriers(
     """
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], OriginReport()
-    (given, launches), text = source.given, KernelText(source.code)
+    macros, launches, text = source.macros, source.launches, KernelText(source.code)
     known = {one.code for one in of_kernels}
-    judge = partial(check_origins, text, given, launches, partial(evaluate_file, choices=source.choices))
+    judge = partial(check_origins, text, macros, launches, partial(evaluate_file, choices=source.choices))
     origins = judge() if brief and not brief & PROTOCOL_TITLES.keys() else None
     if origins is not None and any(one.code not in {*known, *DOUBTS} for one in origins.mistakes):
         return list(map(make_finding, origins.mistakes)), OriginReport()
-    found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).list_bytes)
+    found = find_protocol_mistakes(source.text, macros, launches, MapFinder(text).list_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(make_finding, found)), OriginReport()
     origins = origins or judge()
@@ -341,7 +346,7 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> Produc
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
     doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
     others = {kernel.name for kernel in fragments.kernels if kernel.name}
-    return judge_results(source.text, *source.given, proved, doubted, others)
+    return judge_results(source.text, source.macros, source.launches, proved, doubted, others)
 
 
 def _find_search(
@@ -351,10 +356,10 @@ def _find_search(
     of_result = {one.code for one in findings if one.of_result}
     if of_result and source.maps and source.code is not None:
         evaluate = partial(evaluate_file, choices=source.choices)
-        return find_origin_search(KernelText(source.code), source.given[0], evaluate, of_result)
+        return find_origin_search(KernelText(source.code), source.macros, evaluate, of_result)
     certain = bool(fragments.findings) or any(one.code == "stores_overlap" for one in findings)
     names = {kernel.name for kernel in fragments.kernels if kernel.name}
-    return find_product_search(source.text, *source.given, names, certain)
+    return find_product_search(source.text, source.macros, source.launches, names, certain)
 
 
 def _list_cute_points(fragments: Sequence[CuteFragment]) -> list[OpenPoint]:
@@ -382,11 +387,11 @@ def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool
 
 
 def _check_fragments(
-    text: str, given: Mapping[str, str], launches: Sequence[KernelLaunchRecord]
+    text: str, macros: Mapping[str, str], launches: Sequence[KernelLaunchRecord]
 ) -> tuple[FragmentReport, list[OpenPoint]]:
     """Check the tiles that threads fill; also return an open point if time ran out."""
     try:
-        return check_thread_tiles(text, given, launches), []
+        return check_thread_tiles(text, macros, launches), []
     except OverdueError as error:
         at = error.place or 0
         late = [replace(kernel, gap=kernel.gap or "not reached in time") for kernel in list_kernels_by_text(text)]

@@ -45,7 +45,7 @@ def check_that_storage_kinds_show_their_own_fields(page: Page) -> None:
     page.fill("[name=s_pitch_bytes]", "x")
     page.press("[name=s_pitch_bytes]", "Tab")
     expect(page.locator("label:has([name=s_pitch_bytes]) [data-error]")).to_contain_text("Row pitch, bytes is 'x'")
-    expect(page.locator("#analysis .notice")).to_contain_text("Row pitch is wrong. There is no verdict")
+    expect(page.locator("#analysis .notice")).to_contain_text("Row pitch is wrong. No verdict is given")
     assert page.input_value("[name=s_pitch_bytes]") == "x"
 
 

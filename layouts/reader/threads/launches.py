@@ -210,8 +210,10 @@ def list_template_uses(text: str, name: str) -> list[tuple[tuple[tree.Expression
     return list(uses.items())[:MOST_LAUNCHES]
 
 
-def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaunch]:
-    """Yield the different launches of one kernel among those that an evaluation has reached with a known block; those
+def group_launches(
+    recorded: Iterable[KernelLaunchRecord],
+) -> dict[tuple[tuple[str, ...], tuple[int, ...]], list[KernelLaunchRecord]]:
+    """Return the launches of one kernel with a known block that are run, by their template arguments and block; those
     that leave no template argument open first.
     """
     known = [launch for launch in recorded if launch.block is not None]
@@ -219,7 +221,12 @@ def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaun
     different: dict[tuple[tuple[str, ...], tuple[int, ...]], list[KernelLaunchRecord]] = {}
     for launch in known:  # the arguments may differ
         different.setdefault((launch.templates, launch.block or ()), []).append(launch)
-    for (templates, block), (launch, *others) in list(different.items())[:MOST_LAUNCHES]:
+    return dict(list(different.items())[:MOST_LAUNCHES])
+
+
+def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaunch]:
+    """Yield the different launches of one kernel among those that an evaluation has reached with a known block."""
+    for (templates, block), (launch, *others) in group_launches(recorded).items():
         instance = LaunchedInstance(templates, launch.maps.union(*(other.maps for other in others)))
         sizes = [None if size is None else size.known for size in launch.grid]
         grid = _write_sizes(sizes) if None not in sizes else ""

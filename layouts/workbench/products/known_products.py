@@ -227,7 +227,7 @@ class KnownJudge(KnownRun):
         for edit in islice(list_bound_edits(self.text, verdict.runners, self.known, always), MOST_EDITS):
             equal = are_equal(self.function, self.recorded, (self.text[slice(*edit.span)], edit.text))
             edited = replace(self, text=apply_edits(self.text, [edit]))
-            if not equal and all(one._is_of_product() for one in (edited._shorten_run(self.known.k, 1), edited)):
+            if not equal and edited._is_product_in_both_runs():
                 found.setdefault(edit.span, []).append(edit)
         certain = (edits[0] for edits in found.values() if len(edits) == 1)
         return next((describe_bound(self.text, edit) for edit in certain), None)
@@ -235,6 +235,10 @@ class KnownJudge(KnownRun):
     def _is_of_product(self) -> bool:
         """Return whether all that is run is of A·B."""
         return any(verdict.open in (None, UNCOVERED) for verdict in self.list_verdicts())
+
+    def _is_product_in_both_runs(self) -> bool:
+        """Return whether all that is run is of A·B, first of one block."""
+        return self._shorten_run(self.known.k, 1)._is_of_product() and self._is_of_product()
 
     def _find_mistake(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D, and K may be that of the run."""
@@ -292,7 +296,7 @@ class KnownJudge(KnownRun):
             tried |= {edit: OTHER_LOADS[len(edit) - 1] for edit in islice(loads, MOST_EDITS)}
         for edit, (code, message) in tried.items():
             edited = replace(self, text=apply_edits(self.text, edit))
-            if all(one._is_of_product() for one in (edited._shorten_run(self.known.k, 1), edited)):
+            if edited._is_product_in_both_runs():
                 return CheckFinding(code, message.format(edit[0].text), edit[0].span, edits=edit)
         return None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Self
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
-from lanescope.reader.threads.launches import MOST_LAUNCHES
+from lanescope.reader.threads.launches import group_launches
 from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
@@ -93,17 +94,21 @@ class KnownRun:
             yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
 
     @property
+    def _launches(self) -> list[KernelLaunchRecord]:
+        """Return the launches of the kernel."""
+        return [launch for launch in self.recorded if launch.name == self.function.name]
+
+    @property
     def _known_sizes(self) -> KnownSizes:
         """Return numbers for the names of what the kernel is launched with."""
-        launches = [launch for launch in self.recorded if launch.name == self.function.name]
-        members = (value for launch in launches for *_, value in launch.members)
-        texts = map(str, (*members, *(one for launch in launches for one in (*launch.grid, *launch.arguments))))
+        members = (value for launch in self._launches for *_, value in launch.members)
+        texts = map(str, (*members, *(one for launch in self._launches for one in (*launch.grid, *launch.arguments))))
         words = {word for text in texts for word in _NAME.findall(text)}
         return KnownSizes({word: self.known.find(word) or self.known.others for word in words})
 
-    def _list_strides(self) -> Iterator[str]:
+    def _list_stride_parameters(self) -> Iterator[str]:
         """Yield the parameters that are launched with leading dimensions or strides: they may be any from a size on."""
-        for launch in (one for one in self.recorded if one.name == self.function.name):
+        for launch in self._launches:
             given = dict(zip(self.function.parameters, launch.arguments, strict=False))
             given |= {f"{self.function.parameters[n]}.{name}": value for n, name, value in launch.members}
             yield from (name for name, value in given.items() if any(map(is_stride, _NAME.findall(str(value)))))
@@ -112,7 +117,7 @@ class KnownRun:
         """Return what the kernel is launched with, and its grid if it is known."""
         name, known = self.function.name, self._known_sizes
         arguments = known.find_arguments(self.function, self.recorded) or {}
-        strides = set(self._list_strides())
+        strides = set(self._list_stride_parameters())
         arguments = {name: value for name, value in arguments.items() if name not in strides}
         if self.fitted:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
@@ -136,12 +141,10 @@ class KnownRun:
 
     def _group_launches(self) -> list[tuple[Block, list[KernelLaunchRecord]]]:
         """Return the launches of the kernel that are run, by their grid; none if one of them is not known."""
-        launches = [one for one in self.recorded if one.name == self.function.name and one.block is not None]
-        instances = list(dict.fromkeys((one.templates, one.block) for one in launches))[:MOST_LAUNCHES]
         groups: dict[Block | None, list[KernelLaunchRecord]] = {}
-        for one in launches:
-            if (one.templates, one.block) in instances:
-                groups.setdefault(self._known_sizes.find_grid(one.name, [one]), []).append(one)
+        known = self._known_sizes
+        for one in chain(*group_launches(self._launches).values()):
+            groups.setdefault(known.find_grid(one.name, [one]), []).append(one)
         return [(grid, of) for grid, of in groups.items() if grid is not None] if None not in groups else []
 
     def _judge_grid(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:

@@ -20,7 +20,7 @@ def give_example(part: WrongPart | None) -> str:
     a, b = sides = read_side(order, one, 0), read_side(order, one, 1)
     depth = one.products[0].a.filled.shape[1]
     if order.known.k % depth and all(each.a.zeros is None and each.b.zeros is None for each in one.products):
-        return f": K = {order.known.k} is no multiple of the {depth} that a product takes"
+        return f": K = {order.known.k} is not a multiple of {depth}, the depth of one product"
     short = next((n for n in (0, 1) if len(sides[n]) < len(one.products)), None)
     if short is not None:
         order, found = _show_operand(order, one, short)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code.symbolic_integers import Span
@@ -12,9 +11,6 @@ from lanescope.reader.code.syntax.cxx_arguments import make_range
 from lanescope.reader.code.syntax.cxx_parsing import load_cuda_language, parse_bounded
 from lanescope.reader.code.syntax.cxx_statements import CxxLowering
 from lanescope.reader.code.syntax.source import ParsedSource, make_plain_source
-
-if TYPE_CHECKING:
-    pass
 
 PART = 4000  # characters of declarations parsed together, if the text as a whole is too much work
 MOST_FAILED = 32  # parts that may be too much work
