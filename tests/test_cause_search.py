@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.workbench.check_report import CheckReport, OpenPoint
 from lanescope.workbench.repair.cause_search import find_cause
@@ -79,6 +80,13 @@ def test_a_number_that_leaves_more_open_is_not_right() -> None:
 
     report = make_report(True)
     assert find_cause(TEXT, report, leave_open) == report
+
+
+def test_a_search_that_ends_for_want_of_time_says_so() -> None:
+    report = make_report(True)
+    assert not find_cause(TEXT, report, lambda _edit: make_report(True)).unsearched
+    with omit_when(lambda: True):
+        assert find_cause(TEXT, report, lambda _edit: make_report(False)) == replace(report, unsearched=True)
 
 
 def test_the_size_of_a_tile_is_no_mistake_of_one_place() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.check import cache, checking, config, defines, headers, sarif, suppress
+from lanescope.app.check import cache, checking, config, defines, headers, running, sarif, suppress
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan, find_sources
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.notes import list_totals
@@ -300,6 +300,18 @@ def test_a_report_for_which_time_was_short_is_not_kept(tmp_path: Path, monkeypat
     (report,) = checking.run_jobs(made.jobs)
     assert report.source.verified
     assert not list((tmp_path / "kept").rglob("*.json"))
+
+
+def test_a_search_that_time_has_ended_names_the_command_that_searches_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its time the search moves this mistake, which the read shows, to the number in the text."""
+    number = RIGHT.index("1024 >> 4")
+    write_files(tmp_path, b_cu=RIGHT[:number] + "1040" + RIGHT[number + 4 :])
+    monkeypatch.setattr(running, "REPAIRING", 0.0)
+    (report,) = checking.run_jobs(checking.join_sources(find_sources(["b.cu"]), HeaderFinder(), {}, 60).jobs)
+    assert report.findings and report.open[-1].place == report.findings[0].place
+    assert report.open[-1].message.endswith("ended after 0 s. Try `lanescope check --seconds 600 b.cu`.")
 
 
 def test_a_kept_report_is_the_report(tmp_path: Path) -> None:

@@ -88,7 +88,13 @@ def check_source(
             result = run_within(
                 seconds, lambda: engine.check_text(source.text, choices, headers, target, True), TooSlowError
             )
-        return _build_report(source, result, target, lines)
+        report = _build_report(source, result, target, lines)
+        if not result.unsearched:
+            return report
+        place = source.locate((*result.findings, *result.open)[0].span)
+        command = _write_command(source.name, seconds, choices or {}, target)
+        why = f"The search for the edit that mends this ended after {REPAIRING * seconds:.3g} s. Try `{command}`."
+        return replace(report, open=(*report.open, OpenQuestion(message=why, place=place, needs=[])))
     except TooSlowError as error:
         at = error.place or 0
         line = source.text.count("\n", 0, at) + 1

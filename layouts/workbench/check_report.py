@@ -50,7 +50,8 @@ class CheckReport:
     element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
     the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
     are right only if their tiles begin at multiples of the swizzle's pattern; slices: see `Workbench.slices`;
-    find_repair: finds the edit that makes D A·B, where it is not.
+    find_repair: finds the edit that makes D A·B, where it is not; unsearched: whether the time limit ended the search
+    for the edit that removes the mistakes.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -66,6 +67,7 @@ class CheckReport:
     placed: int = 0
     slices: frozenset[tuple[object, ...]] = frozenset()
     find_repair: FindRepair | None = field(default=None, compare=False)
+    unsearched: bool = False
 
 
 def report_mistakes(findings: Iterable[CheckFinding]) -> CheckReport:

@@ -36,7 +36,9 @@ def find_origin_search(
                 report = one.judge() or OriginReport()
                 if not mistakes.isdisjoint(found.code for found in report.mistakes):
                     return partial(_find_repair, one, report.stores, kernels[0])
-    except (LayoutError, OverdueError):
+    except OverdueError:
+        return lambda _: None  # the search is cut short
+    except LayoutError:
         return None
     return None
 

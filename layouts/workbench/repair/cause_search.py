@@ -61,11 +61,11 @@ def find_cause(text: str, report: CheckReport, recheck: Recheck) -> CheckReport:
         return report
     try:
         found = _find_repair(text, report, recheck)
-        if found is not None or not movable:
-            return found or report
-        return replace(report, findings=tuple(_search(text, report, recheck)))
+        if found is None and movable:
+            found = replace(report, findings=tuple(_search(text, report, recheck)))
     except OverdueError:
-        return report
+        found = None
+    return replace(report, unsearched=is_late()) if found is None or found == report else found
 
 
 def _find_repair(text: str, report: CheckReport, recheck: Recheck) -> CheckReport | None:
