@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from lanescope.cxx.source_text import split_arguments
+from lanescope.inputs import capitalize_sentence
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.memory.comparisons import DIFFERENT, Compared
 from lanescope.reader.threads.runner import KernelRunner
@@ -75,6 +76,15 @@ def describe_bound(text: str, edit: TextEdit) -> CheckFinding:
     name = text[slice(*edit.span)]
     message = f"This bound compares with {name}, the size of another dimension: with {edit.text} here, D is A·B."
     return CheckFinding("bound_of_other_size", message, edit.span, edits=(edit,))
+
+
+def describe_tail(text: str, edit: TextEdit, reason: str) -> CheckFinding:
+    """Make the finding of a comparison with which the last block stores other elements than those inside D. reason:
+    that it does.
+    """
+    change = f"with {edit.text} in place of {text[slice(*edit.span)]} here"
+    message = f"{capitalize_sentence(reason)}: {change}, it stores these."
+    return CheckFinding("result_misplaced", message, edit.span, edits=(edit,))
 
 
 def are_equal(function: FunctionText, launches: Iterable[KernelLaunchRecord], names: Sequence[str]) -> bool:

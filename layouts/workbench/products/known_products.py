@@ -24,6 +24,7 @@ from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
     describe_guard,
+    describe_tail,
     find_half_exchange,
     list_bound_edits,
     list_guard_edits,
@@ -41,7 +42,7 @@ from lanescope.workbench.products.known_mistakes import (
     leaves_slices,
     may_be_completed,
 )
-from lanescope.workbench.products.known_runs import USUAL, KnownRun
+from lanescope.workbench.products.known_runs import USUAL, KnownRun, OtherTail
 from lanescope.workbench.products.known_sums import UNCOVERED, KnownFragment, OpenPart, find_collision, find_part_of_k
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
 from lanescope.workbench.products.product_edits import ProductSearch
@@ -148,6 +149,8 @@ class KnownJudge(KnownRun):
                 head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
                 types = (find_other_type(self.text, head, run) for run in verdict.runners)
                 found = next(filter(None, types), None) or (self._find_outside_load(verdict) if known is None else None)
+                if known is None and found is None and (tail := self.find_other_tail(verdict)) is not None:
+                    return tail.open, self._find_tail_edit(verdict, tail)
                 return self._judge_again(verdict) or (known, found)
             verdicts.append(verdict)
         open_part = explain_sizes(verdicts[-1].open, self.sizes)
@@ -182,7 +185,7 @@ class KnownJudge(KnownRun):
     @property
     def _may_differ(self) -> bool:
         """Return whether a kernel has to be right with these sizes, too, and the last block is that at the corner."""
-        return self.known == DEEP or not (self.fitted or (self.alone == LAST and self.takes_turns))
+        return self.known == DEEP or not (self.given is not None or (self.alone == LAST and self.takes_turns))
 
     def _judge_other(
         self, before: ProductVerdict, spans: Sequence[Span]
@@ -231,6 +234,19 @@ class KnownJudge(KnownRun):
                 found.setdefault(edit.span, []).append(edit)
         certain = (edits[0] for edits in found.values() if len(edits) == 1)
         return next((describe_bound(self.text, edit) for edit in certain), None)
+
+    def _find_tail_edit(self, verdict: ProductVerdict, tail: OtherTail) -> CheckFinding | None:
+        """Return the finding of the only comparison with which the last block stores the elements inside D."""
+        found: dict[Span, list[TextEdit]] = {}
+        compared = {span for run in tail.runners for span, _ in run.compared}
+        bounds = list_bound_edits(self.text, tail.runners, tail.known, compared)
+        for edit in islice(chain(bounds, list_guard_edits(self.text, tail.runners)), MOST_EDITS):
+            edited = replace(self, text=apply_edits(self.text, [edit]))
+            if edited.find_other_tail(verdict) is None and edited._is_of_product():
+                found.setdefault(edit.span, []).append(edit)
+        if len(found) != 1 or len(edits := found.popitem()[1]) > 1:
+            return None
+        return describe_tail(self.text, edits[0], tail.open.reason)
 
     def _is_of_product(self) -> bool:
         """Return whether all that is run is of A·B."""
@@ -304,7 +320,7 @@ class KnownJudge(KnownRun):
         """Return the search for what makes D A·B, if it is not. certain: it is known to be wrong."""
         if len(self.sizes) < 3 or (self.exact and self.known.k > _LONGEST * self.parts):
             return None
-        depths = (self.known.k,) if self.fitted else _DEPTHS
+        depths = (self.known.k,) if self.given is not None else _DEPTHS
         for verdict in self._shorten(depths[-1]).list_verdicts():
             sides, wrong = self._find_sides(verdict, certain)
             if sides and not verdict.unsized:
@@ -338,7 +354,7 @@ class KnownJudge(KnownRun):
     def _is_certain(self, verdict: ProductVerdict) -> bool:
         """Return whether what is run is all of what the kernel is for."""
         other = has_other_numbers(self.text, self.function, self.recorded, self.known)
-        known = self.fitted or (self.choose_sizes()[0].are_named and not other)
+        known = self.given is not None or (self.choose_sizes()[0].are_named and not other)
         partial = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
         return known and not partial and not limits_depth(blank_text(self.text), self.known.k)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Self
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.launches import group_launches
+from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
@@ -18,15 +21,17 @@ from lanescope.workbench.products.known_matrices import KnownMatrices, Parameter
 from lanescope.workbench.products.known_mistakes import find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, are_of_lines, find_other_sum
-from lanescope.workbench.products.other_sizes import FIRST
+from lanescope.workbench.products.other_sizes import FIRST, LAST
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.size_names import find_letters, has_blocks
+from lanescope.workbench.products.stored_elements import list_stored_warps
 from lanescope.workbench.text.function_texts import FunctionText
 
 USUAL = KnownMatrices()
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
+_TILES = 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256  # rows or columns
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
 _FIRST_PRODUCTS = 1, 8, 64, 512
@@ -35,11 +40,38 @@ SEVERAL = "its text has several choices of #if"
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
+def complete_tiles(size: int, grid: Block) -> int:
+    """Return the size that has whole tiles in a grid whose last tiles along M or N may have a part in it.
+
+    >>> complete_tiles(1000, (15, 16, 1))  # 16 tiles of 64
+    1024
+    """
+    counts = {one for one in grid if one > 1}
+    found = {tile * -(-size // tile) for tile in _TILES if -(-size // tile) in counts}
+    return found.pop() if len(found) == 1 else size
+
+
+def _list_stored(runners: Iterable[KernelRunner]) -> set[int]:
+    """Return the places of the elements of D that runs store."""
+    stored = (one for run in runners for of in list_stored_warps(run).values() for one in of)
+    return {place for one in stored for place in one[2].tolist()}
+
+
+class OtherTail(NamedTuple):
+    """A last block that stores other elements than those inside D. known: the sizes; runners: its runs."""
+
+    open: OpenPart
+    known: KnownMatrices
+    runners: Sequence[KernelRunner]
+
+
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A kernel that is run with known sizes. body: its text; known: the sizes; fitted: whether its launch has them, or
-    a longer K; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone: the
-    block that is run, the first or the last one; "" for several; choice: the number of a choice of #if, or -1;
+    """A kernel that is run with known sizes.
+
+    body: its text; known: the sizes; given: those of its launch, of which these are whole tiles and a shorter K, None
+    if it has none; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone:
+    the block that is run, the first or the last one; "" for several; choice: the number of a choice of #if, or -1;
     launches: that are run, 0 for all.
     """
 
@@ -49,7 +81,7 @@ class KnownRun:
     function: FunctionText
     body: str
     known: KnownMatrices = USUAL
-    fitted: bool = False
+    given: KnownMatrices | None = None
     exact: bool = False
     parts: int = 1
     alone: str = ""
@@ -57,22 +89,31 @@ class KnownRun:
     launches: int = 0
 
     def fit_launch(self) -> Self:
-        """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs if
-        no other number of the launch may depend on it, or only the number of blocks along z that divide it.
+        """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs, and
+        M and N are those of whole tiles, if no other number of the launch may depend on them, but for strides that are
+        sizes, and for the number of blocks along z that divide K.
         """
         sizes, grid = self.choose_sizes()
-        given = {shorten_name(name): value for name, value in sizes.items()}
+        numbers = {shorten_name(name): value for name, value in sizes.items()}
         usual = {self.known.m, self.known.n, self.known.k}
-        if sizes.are_named or not given.keys() >= set("mnk") or set(given.values()) == usual:  # or exchanged
+        if sizes.are_named or not numbers.keys() >= set("mnk") or set(numbers.values()) == usual:  # or exchanged
             return self
+        given = replace(self.known, m=numbers["m"], n=numbers["n"], k=numbers["k"])
+        return replace(self, given=given)._complete_launch(given, grid)
+
+    def _complete_launch(self, given: KnownMatrices, grid: Block | None) -> Self:
+        """Return the run with whole tiles and a shorter K than its launch has. given: the sizes of the launch."""
+        sizes, _ = self.choose_sizes()
         alone = len(sizes) == 3 and "blockIdx.z" not in self.body
         others = {value for name, value in sizes.items() if shorten_name(name) not in "mnk"}
         parts = grid[2] if grid is not None and others == {grid[2]} else 1
-        free = (alone or parts > 1) and not given["k"] % (parts * _UNIT)
-        depth = min(given["k"], self.known.k * parts) if free else given["k"]
-        alone &= not any(value % _UNIT for value in given.values())
-        known = replace(self.known, m=given["m"], n=given["n"], k=depth)
-        return replace(self, known=known, fitted=True, exact=not alone, parts=parts)
+        known = given
+        if alone or (parts > 1 and not given.k % (parts * _UNIT)):
+            known = replace(known, k=min(given.k, self.known.k * parts + given.k % _UNIT))
+        if alone and grid is not None:
+            known = replace(known, m=complete_tiles(given.m, grid), n=complete_tiles(given.n, grid))
+        whole = alone and not any(value % _UNIT for value in (given.m, given.n, given.k))
+        return replace(self, known=known, exact=not whole, parts=parts)
 
     @property
     def sizes(self) -> set[str]:
@@ -90,8 +131,16 @@ class KnownRun:
         judge = self._judge_one if self.alone else self._judge_sizes
         first = judge(sizes, grid)
         yield first
-        for strides in list_strides(first.unsized, self.known):
+        for strides in self._list_strides(first.unsized):
             yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
+
+    def _list_strides(self, names: Collection[str]) -> Iterator[dict[str, int]]:
+        """Yield what strides may be, of those that its launch gives: what is the size that they are there."""
+        given = self.given if self.given is not None else self.known
+        numbers = dict(self._list_stride_parameters())
+        for before, strides in zip(list_strides(names, given), list_strides(names, self.known), strict=True):
+            if all(numbers.get(name) in (None, value) for name, value in before.items()):
+                yield strides
 
     @property
     def _launches(self) -> list[KernelLaunchRecord]:
@@ -106,20 +155,28 @@ class KnownRun:
         words = {word for text in texts for word in _NAME.findall(text)}
         return KnownSizes({word: self.known.find(word) or self.known.others for word in words})
 
-    def _list_stride_parameters(self) -> Iterator[str]:
-        """Yield the parameters that are launched with leading dimensions or strides: they may be any from a size on."""
+    def _list_stride_parameters(self) -> Iterator[tuple[str, int | None]]:
+        """Yield (name, number) of the parameters that are launched with leading dimensions or strides, which may be any
+        from a size on, with None, and of the strides that are sizes of the launch.
+        """
+        known, given = self._known_sizes, self.given
+        sizes = {given.m, given.n, given.k} if given is not None else set()
         for launch in self._launches:
-            given = dict(zip(self.function.parameters, launch.arguments, strict=False))
-            given |= {f"{self.function.parameters[n]}.{name}": value for n, name, value in launch.members}
-            yield from (name for name, value in given.items() if any(map(is_stride, _NAME.findall(str(value)))))
+            passed = dict(zip(self.function.parameters, launch.arguments, strict=False))
+            passed |= {f"{self.function.parameters[n]}.{name}": value for n, name, value in launch.members}
+            for name, value in passed.items():
+                if any(map(is_stride, _NAME.findall(str(value)))):
+                    yield name, None
+                elif is_stride(name) and known.evaluate(value) in sizes:
+                    yield name, known.evaluate(value)
 
     def choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
         """Return what the kernel is launched with, and its grid if it is known."""
         name, known = self.function.name, self._known_sizes
         arguments = known.find_arguments(self.function, self.recorded) or {}
-        strides = set(self._list_stride_parameters())
+        strides = dict(self._list_stride_parameters())
         arguments = {name: value for name, value in arguments.items() if name not in strides}
-        if self.fitted:
+        if self.given is not None:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
         grid = known.find_grid(name, self.recorded) if has_blocks(self.text, self.function) else (1, 1, 1)
         return ParameterSizes(arguments, self.known), grid
@@ -192,6 +249,32 @@ class KnownRun:
             if sums is None or not are_of_lines(sums, self.known):
                 return False
         return True
+
+    def find_other_tail(self, verdict: ProductVerdict) -> OtherTail | None:
+        """Return that the last block of the launch does not store the elements inside D, and no others. verdict: D is
+        A·B with whole tiles.
+        """
+        given = self.given
+        if given is None or (given.m, given.n) == (self.known.m, self.known.n) or verdict.grid is None:
+            return None
+        x, y, _ = verdict.grid
+        last = [one for one in verdict.every if one.block == (x - 1, y - 1, 0)]
+        inside = list(self._list_inside(np.concatenate([one.place for one in last]), given))
+        tail = replace(self, known=replace(given, k=self.known.k), alone=LAST)
+        verdicts = list(tail.list_verdicts())
+        if any(_list_stored(other.runners) in inside for other in verdicts):
+            return None
+        reason = f"the last block stores other elements than those below M = {given.m:,} and N = {given.n:,}"
+        return OtherTail(OpenPart(reason, last[0].stored), tail.known, verdicts[-1].runners)
+
+    def _list_inside(self, places: Ints, given: KnownMatrices) -> Iterator[set[int]]:
+        """Yield where the elements of D at some places are with the sizes of the launch, if they are inside: with rows,
+        and with columns, next to each other.
+        """
+        for size, line, lines in ((self.known.n, given.n, given.m), (self.known.m, given.m, given.n)):
+            outer, inner = np.divmod(places, size)
+            kept = (outer < lines) & (inner < line)
+            yield set((outer * line + inner)[kept].tolist())
 
     def _run_setup(self, setup: TileSetup) -> Iterator[list[KernelRun]]:
         """Run one block; yield a list for each choice of #if conditions."""
