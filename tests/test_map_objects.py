@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.maps.map_objects import list_filled_names
+from lanescope.workbench.copies.loads import TextLoads
 from lanescope.workbench.copies.named_maps import find_named_map
 from lanescope.workbench.copies.transfers import read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.sample import take_sample
+from tests.test_tma_loads import read_kernel
 from tests.transfer_kernels import TMA, plant
 
 OLD = """  CUtensorMap map_a, map_b;
@@ -144,6 +147,20 @@ def test_a_loop_that_copies_its_maps_again_runs_the_kernel_once() -> None:
     turns = turns.replace("C, M, N, K);\n}", "C, M, N, K); }\n}")
     counts = [len(run.events) for text in (once, turns) for run in KernelText(evaluate_text(text)).runs]
     assert len(counts) == 2 and counts[0] == counts[1] > 0
+
+
+BENCH = """void bench(bf16* A, bf16* B, bf16* C, bf16* expected, int n) {
+  run(n, n, n, A, B, C);
+  while (!equal(C, expected)) {}
+  for (int turn = 0; turn < 8; ++turn) run(n, n, n, A, B, C);
+}
+"""
+
+
+def test_a_copy_keeps_the_map_that_its_object_had() -> None:
+    """What later turns of a loop of the host write into the object does not count."""
+    loads = TextLoads(evaluate_text(read_kernel("one_stage") + BENCH)).all
+    assert loads and all(list_filled_names(load.maps) for load in loads)
 
 
 X = f"CUtensorMap x = {A};"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.findings import BodilessCall, list_named_loops
+from lanescope.reader.code.maps.map_objects import is_allocated_map
 from lanescope.reader.code.naming.header_names import ARITHMETIC
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.running.paths import EscapedPath
@@ -130,7 +132,11 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
 
 
 def _copy_array(value: Any, depth: int = 0) -> Any:
-    """Copy an array, with nested arrays as deep as tensor maps have them."""
+    """Copy an array, with nested arrays as deep as tensor maps have them, and the object of a map that is pointed to:
+    later calls may write into them.
+    """
+    if is_allocated_map(value):
+        return replace(value, place=copy(value.place))
     if isinstance(value, Pointer) and value.array is not None:
         return replace(value, array=_copy_array(value.array, depth))
     if not isinstance(value, ArrayValue):

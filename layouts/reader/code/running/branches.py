@@ -11,7 +11,7 @@ from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.expression.integer_values import get_integer, get_integer_or_symbol
 from lanescope.reader.code.expression.lane_choices import note_lane_choice
-from lanescope.reader.code.maps.map_objects import choose_map, list_pointed_maps
+from lanescope.reader.code.maps.map_objects import choose_map, is_allocated_map, list_pointed_maps
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.ptx.asm_statements import is_absent
 from lanescope.reader.code.running.paths import EarlyExit, EscapedPath, Journal, JumpTarget
@@ -286,8 +286,12 @@ def _merge_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
 
 
 def _merge_cached_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Take the pointer to a known map if the other value is unknown, such as a map that an earlier call has cached."""
+    """Take the pointer to a known map if the other value is unknown, such as a map that an earlier call has cached; of
+    two such maps, it leads to one of both.
+    """
     known = [value for value in (yes, no) if list_pointed_maps(value)]
+    if is_allocated_map(yes) and is_allocated_map(no) and (either := choose_map((yes.place.value, no.place.value))):
+        return Address(replace(yes.place, value=either))
     other = no if known and known[0] is yes else yes
     return known[0] if len(known) == 1 and isinstance(other, Pointer | OpaqueValue | SymbolicInt) else None
 
