@@ -93,8 +93,9 @@ def test_text_without_a_word_of_what_is_checked_is_not_even_parsed(monkeypatch: 
         "double EncodeScalar(int a) { return a << 2; }\n",
         "#define CUDA_12_0_SM90_FEATURES_SUPPORTED true\nbool has() { return CUDA_12_0_SM90_FEATURES_SUPPORTED; }\n",
         "using Epilogue = Builder<cutlass::epilogue::TmaWarpSpecialized>;\n",
+        "import torch\n\ndef measure(n):\n    for k in range(n):\n        print(torch.rand(k << 3).sum())\n",
     ],
-    ids=["comment", "include", "letters", "macro", "schedule"],
+    ids=["comment", "include", "letters", "macro", "schedule", "python"],
 )
 def test_text_whose_words_only_look_like_what_is_checked_has_no_work(words: str) -> None:
     assert not may_have_work(words)
@@ -103,6 +104,13 @@ def test_text_whose_words_only_look_like_what_is_checked_has_no_work(words: str)
 @for_each("words", ["auto d = make_desc(p);", "Desc d;", "SmemDESC d;", 'asm("// \\n wgmma.fence;");', "tma_load(p);"])
 def test_words_of_what_is_checked_are_work(words: str) -> None:
     assert may_have_work(f"void f() {{ {words} }}")
+
+
+@for_each(
+    "words", ["cute.make_layout((8, 8))", "desc = 1 << 62 | addr >> 4", 'load("__global__ void f() { mma(d); }")']
+)
+def test_words_of_what_is_checked_are_work_in_python(words: str) -> None:
+    assert may_have_work(f"import torch\n\ndef make(addr):\n    return {words}\n")
 
 
 def test_block_outside_functions_runs_if_it_leads_to_what_is_checked() -> None:

@@ -47,6 +47,7 @@ _WORK = rf"{_TMA}|{_DESC}|cudaFuncSetAttribute"
 # Further words if every instruction matters, to find those that a target lacks.
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
+_PYTHON_WORK = re.compile(r"cute|cutlass|mma|ldmatrix|layout|swizzle", re.I)  # of CuTe's Python and of texts in strings
 BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
 
 
@@ -73,12 +74,13 @@ def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[s
 
 @lru_cache(maxsize=4)
 def may_have_work(text: str) -> bool:
-    """Return whether a C++ text has a word of checked code; True for PTX, SASS and Python."""
-    code = _blank_prose(text)
-    if "<<<" in code or is_python(text) or is_ptx_module(text) or is_sass_listing(text):
+    """Return whether a C++ or Python text has a word of checked code; True for PTX and SASS."""
+    python = is_python(text)
+    code = text if python else _blank_prose(text)  # kernels may be in Python's strings
+    if "<<<" in code or is_ptx_module(text) or is_sass_listing(text):
         return True
     work, _ = _choose_words(code, False)
-    return bool(work.search(code) or BIT_FIELD.search(code))
+    return bool(work.search(code) or BIT_FIELD.search(code) or (python and _PYTHON_WORK.search(code)))
 
 
 def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
