@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.maps.map_objects import list_filled_names
+from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.workbench.copies.loads import TextLoads
 from lanescope.workbench.copies.named_maps import find_named_map
 from lanescope.workbench.copies.transfers import read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.reads.stores import Clues, TileStore, pair_stores
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.sample import take_sample
@@ -161,6 +165,15 @@ def test_a_copy_keeps_the_map_that_its_object_had() -> None:
     """What later turns of a loop of the host write into the object does not count."""
     loads = TextLoads(evaluate_text(read_kernel("one_stage") + BENCH)).all
     assert loads and all(list_filled_names(load.maps) for load in loads)
+
+
+def test_each_map_that_may_fill_a_tile_is_named_once() -> None:
+    """Maps that a helper makes have the name of its variable."""
+    made = TensorMap("", (0, 0), 16, None, (), (), (64, 64), "128B", None, (), names=("tma_map",))
+    maps = [replace(made, box=box, names=names) for box in ((64, 64), (64, 128)) for names in (("tma_map",), ("tb",))]
+    clues = [Clues("a", "a", loaded=frozenset(("tma_map",))), Clues("b", "b", loaded=frozenset(("tma_map", "tb")))]
+    named, both = (why for _, why in pair_stores([TileStore(n, one) for n, one in enumerate(maps)], clues).values())
+    assert "through 2 maps that tma_map names, and" in named and "through tma_map and tb, and" in both
 
 
 X = f"CUtensorMap x = {A};"

@@ -260,8 +260,9 @@ def _is_surely_same(store: TileStore, other: TileStore) -> bool:
 def _describe_several_maps(loaded: Sequence[TileStore]) -> str:
     shared = Counter(name for store in loaded for name in store.names)
     own = (next((name for name in store.names if shared[name] == 1), store.names[0]) for store in loaded)
-    names = join_words([name.lstrip("&") for name in own])
-    return f"TMA fills its bytes through {names}, and which of them the instruction reads is open"
+    names = list(dict.fromkeys(name.lstrip("&") for name in own))
+    several = join_words(names) if len(names) > 1 else f"{len(loaded)} maps that {names[0]} names"
+    return f"TMA fills its bytes through {several}, and which of them the instruction reads is open"
 
 
 def _describe_several(tensors: Iterable[TileStore]) -> str:

@@ -11,7 +11,7 @@ NAME = re.compile(r"(?<![\w….%])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*(?![\
 SAID_AS, GIVEN_AS = "the text gives it as", "give it as"  # before the name of an open value
 SPOKEN = frozenset(
     "int uint unsigned long char short bool float double void auto const sizeof decltype typename template"
-    " defined".split()
+    " defined and or not xor bitand bitor compl not_eq".split()
 )
 _CALLED = re.compile(r"[\w:.>-]+(?:\s*\(|<(?![\s=]))")
 _TYPE = re.compile(r"u?int\d*_t|size_t|uintptr_t")
@@ -24,8 +24,8 @@ def list_names(term: str, functions: bool = True) -> tuple[str, ...]:
 
     functions: whether names of called functions are among them.
 
-    >>> list_names("(BM / 64)·p.pitch + (uint32_t)rows + thre…82b855a1")
-    ('BM', 'p.pitch', 'rows')
+    >>> list_names("(BM / 64)·p.pitch + (uint32_t)rows + thre…82b855a1"), list_names("BM == 64 and not wide")
+    (('BM', 'p.pitch', 'rows'), ('BM', 'wide'))
     """
     term = _PHRASE.sub(" ", term if functions else _CALLED.sub("(", term))
     found = NAME.findall(term)
