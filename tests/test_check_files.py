@@ -123,3 +123,14 @@ def test_a_file_whose_time_is_over_is_named_with_the_line(tmp_path: Path) -> Non
     reached = f"The file is not checked: 0.3 s did not suffice to read beyond line {left.place.line}. "
     assert left.message == f"{reached}Try `lanescope check {slow}`."
     assert told.files == 2 and told.descriptors, "the next file is checked"
+
+
+@pytest.mark.thorough
+def test_the_line_at_which_the_time_is_over_is_one_of_its_own_file(tmp_path: Path) -> None:
+    """The text that is checked has the lines of the includes before it."""
+    (tmp_path / "long.cuh").write_text("\n" * 900)
+    lines = [f"  desc |= (uint64_t)(s + {n}) << {n % 60};" for n in range(20_000)]
+    head = ['#include "long.cuh"', "uint64_t f(uint32_t s) {", "  uint64_t desc = 0;"]
+    (tmp_path / "slow.cu").write_text("\n".join([*head, *lines, "  return desc; }"]))
+    (left,) = checking.check_files([tmp_path / "slow.cu"], seconds=0.3).open
+    assert f"beyond line {left.place.line}. " in left.message

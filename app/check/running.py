@@ -97,7 +97,7 @@ def check_source(
         return replace(report, open=(*report.open, OpenQuestion(message=why, place=place, needs=[])))
     except TooSlowError as error:
         at = error.place or 0
-        line = source.text.count("\n", 0, at) + 1
+        line = source.locate((at, at)).line if at else 1  # of its own file: the text has the includes, too
         command = _write_command(source.name, seconds, choices or {}, target)
         why = f"The file is not checked: {seconds:g} s did not suffice to read beyond line {line}. Try `{command}`."
         return _make_unread(source, why, at)
