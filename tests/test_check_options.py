@@ -12,10 +12,12 @@ from lanescope.app.check.defines import list_unused, parse_defines
 from lanescope.app.check.verbs import app
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.errors import LayoutError
+from lanescope.workbench.check import check_text
 from lanescope.workbench.source import gaps
 from tests.cases import for_each
 from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT
+from tests.test_tma_loads import read_kernel
 
 
 @for_each("word", ["=3", "1X=3", "a b=1", "BK+1=2", "", "BK=", "BK= "])
@@ -67,6 +69,16 @@ def test_a_word_that_has_no_value_of_its_own_is_unused(name: str) -> None:
 def test_a_value_is_used_where_an_assembled_file_spells_it_otherwise(name: str, text: str) -> None:
     assert list(list_unused([name], [text])) == []
     assert list(list_unused([f"x{name}"], [text])) == [f"x{name}"]
+
+
+def test_a_value_for_a_parameter_that_a_launch_passes_changes_nothing() -> None:
+    """A launch that passes the host's own parameter of that name passes the value."""
+    launching = read_kernel("one_stage")
+    head = "int K, bf16* A, bf16* B, bf16* C) {"
+    constant = launching.replace(head, "int, bf16* A, bf16* B, bf16* C) {\n  int K = 512;")
+    told = [check_text(text, {"macro.K": "4096"}).open for text in (launching, constant)]
+    passed = "-D K changes nothing in gemm: this launch passes K."
+    assert [[point.message for point in open_].count(passed) for open_ in told] == [0, 1]
 
 
 @for_each("value", ["3x", "64q", "0x1g", "0b12", "09", "1''2"])

@@ -69,7 +69,7 @@ from lanescope.workbench.source.gaps import CheckedDescriptor, list_checked_desc
 from lanescope.workbench.source.guesses import Guesses, evaluate_file
 from lanescope.workbench.source.tally import count_verified, drop_proved, settle_reads
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
-from lanescope.workbench.source.unfinished import find_unfinished
+from lanescope.workbench.source.unfinished import find_overruled_values, find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code, place_majors
 from lanescope.workbench.text.contents import list_given_macros, list_given_values
 
@@ -175,7 +175,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     findings += in_words
     if brief and findings:
         return report_mistakes(findings)
-    open_ += (*assumed_starts, *doubted, *find_unfinished(code))
+    open_ += (*assumed_starts, *doubted, *find_unfinished(code), *find_overruled_values(code, source.macros))
     doubts = _list_doubts(bench, source.builders)
     descriptors = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]

@@ -1,10 +1,11 @@
-"""List code that was not evaluated completely, and the values that would shorten it."""
+"""List code that was not evaluated completely, the values that would shorten it, and those that change nothing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from lanescope.cxx.literals import parse_literal
 from lanescope.inputs import join_words
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.check_report import OpenPoint
@@ -14,6 +15,7 @@ from lanescope.workbench.text.function_texts import (
     FunctionText,
     blank_text,
     find_enclosing_function,
+    find_functions,
     list_loop_conditions,
 )
 
@@ -32,6 +34,18 @@ def find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
         yield OpenPoint(f"{what} too long to be evaluated to the end: the rest of it is not checked.{rest}", at, bounds)
     for part in code.unread if code else ():
         yield OpenPoint(_drop_line(part.message), part.span)
+
+
+def find_overruled_values(code: Evaluation | None, given: Mapping[str, str]) -> Iterator[OpenPoint]:
+    """Yield the integers that are given for parameters of kernels to which the launches of a text pass other values."""
+    numbers = {name: literal[0] for name, value in given.items() if (literal := parse_literal(value)) is not None}
+    if code is None or not numbers:
+        return
+    kernels = {one.name: one.parameters for one in find_functions(blank_text(code.text)) if one.kernel}
+    for launch in code.launches:
+        for name, passed in zip(kernels.get(launch.name, ()), launch.arguments, strict=False):
+            if name in numbers and (passed is None or passed.known != numbers[name]):
+                yield OpenPoint(f"-D {name} changes nothing in {launch.name}: this launch passes {name}.", launch.call)
 
 
 def list_open_bounds(text: str, variables: Iterable[str], endless: Iterable[str], caller: str = "") -> tuple[str, ...]:
