@@ -130,6 +130,17 @@ struct Store { static __device__ void copy(uint32_t& x, uint32_t p) {
         assert len(made.kernels) == kernels, code
 
 
+def test_a_class_of_a_header_that_a_file_does_not_use_is_not_what_it_multiplies_with() -> None:
+    header = """template <cute::GMMA::Major A = cute::GMMA::Major::K> struct Selector {
+  static constexpr int select() { return wgmma_shape(); } };
+"""
+    for code, multiplier in (("int rows = 64;\n", ""), ("int rows = Selector<>::select();\n", "wgmma")):
+        made = check.check_text(
+            header + code + "__global__ void copy(int* x) { *x = rows; }", headers=[(0, len(header))]
+        )
+        assert made.multiplier == multiplier, code
+
+
 def test_a_descriptor_beside_an_unknown_one_keeps_the_operand_of_its_name() -> None:
     """The first argument of the call may be A's: the one that is known is not taken for A."""
     text = guilty_kernels.RIGHT

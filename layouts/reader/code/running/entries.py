@@ -26,6 +26,7 @@ CLUE = re.compile(
     re.I,
 )
 _LAUNCH = re.compile(r"<<<|cudaLaunch")
+_TEMPLATE, _LONGEST_HEAD = re.compile(r"\btemplate\s*<[^;{}]*>\s*\Z"), 1000
 _ASM = re.compile(r"\b(?:asm|__asm__)\b")
 # after the name of a called function; Triton's kernel[grid](…)
 _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
@@ -70,16 +71,27 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
 
 
 def _list_unused(given: Sequence[Entry], used: Sequence[Entry], text: str) -> list[Span]:
-    """List the spans of functions that are not among the used ones, sorted. Left out are operators, which no word
-    names, functions that a macro makes or that launch kernels, and all of them if macros paste words to names.
+    """List the spans of functions that are not among the used ones, and of their classes, sorted. Left out are
+    operators, which no word names, functions that a macro makes or that launch kernels, and all of them if macros paste
+    words to names.
     """
     kept, spans = set(map(id, used)), {entry[0].span for entry in used}
-    left = [entry[0] for entry in given if id(entry) not in kept and entry[0].span not in spans]
-    parts = ((one, text[slice(*one.span)]) for one in left)
+    left = [entry for entry in given if id(entry) not in kept and entry[0].span not in spans]
+    parts = ((one, text[slice(*one.span)]) for one, _, _ in left)
     written = {
         one.span for one, of in parts if one.name in WORDS.findall(of.partition("{")[0]) and not _LAUNCH.search(of)
     }
+    classes = {owner.span for _, owner, _ in left if owner is not None and not _LAUNCH.search(text, *owner.span)}
+    classes -= {o.span for f, o, _ in given if o is not None and f.name.startswith("operator")}
+    classes -= {owner.span for _, owner, _ in used if owner is not None}
+    written |= {(_find_head(text, first), past) for first, past in classes}
     return sorted(written) if written and "##" not in blank_comments(text) else []
+
+
+def _find_head(text: str, first: int) -> int:
+    """Return where the head of a template begins before its class."""
+    head = _TEMPLATE.search(text, max(0, first - _LONGEST_HEAD), first)
+    return head.start() if head is not None else first
 
 
 def find_idle_blocks(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> frozenset[int]:
