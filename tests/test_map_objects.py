@@ -176,6 +176,15 @@ def test_each_map_that_may_fill_a_tile_is_named_once() -> None:
     assert "through 2 maps that tma_map names, and" in named and "through tma_map and tb, and" in both
 
 
+def test_a_map_of_scales_is_not_the_storage_of_a_tile_that_threads_fill() -> None:
+    """TMA is known to fill the tile of B alone; without loads that are known, the order of the maps decides."""
+    made = TensorMap("", (0, 0), 8, None, (), (), (128, 64), "128B", None, ())
+    stores = [TileStore(n, replace(made, names=(name,))) for n, name in enumerate(("keys", "scales"))]
+    for loaded, first in ((frozenset(("keys",)), None), (frozenset[str](), stores[0])):
+        pairs = pair_stores(stores, [Clues("a", "a"), Clues("b", "b", loaded=loaded)])
+        assert pairs.get("a", (None,))[0] is first and pairs["b"][0] is stores[not loaded]
+
+
 X = f"CUtensorMap x = {A};"
 EITHER = [  # what may leave either map in the object of A
     plant((X, f"{X} if (M > 64) x = {B};"), text=hold("returned")),

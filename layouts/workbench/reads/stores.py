@@ -115,10 +115,11 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
     """Map each operand to (its store, why).
 
     A tensor over the operand's buffer decides, then names: those in the operand's addresses, then its letter. Without
-    them the order of the stores in the text decides, A before B. used: pieces of the stores that hold other tiles,
-    which are taken last.
+    them the order of the stores in the text decides, A before B; but TMA does not fill the tile of an operand if it is
+    known to fill the other one's alone. used: pieces of the stores that hold other tiles, which are taken last.
     """
     inputs = [store for store in stores if not _is_output_store(store)]
+    by_threads = {clue.operand for clue in clues if not clue.loaded} if any(clue.loaded for clue in clues) else set()
     chosen: dict[str, Choice] = {}
     free = []
     for clue in clues:
@@ -139,6 +140,7 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         and store.begins is None
         and not (store.map is not None and store.map.source == LOADED)  # only its loads determine its operand
         and not any(store is other for other in assigned)
+        and not (store.map is not None and by_threads.issuperset(free))
     ]
     return {**chosen, **_assign_in_order(rest, free, used)}
 
