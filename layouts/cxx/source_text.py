@@ -42,6 +42,7 @@ def blank_comments_and_literals(text: str) -> str:
     return blank_matches(_NO_CODE, text)
 
 
+@lru_cache(maxsize=4)
 def blank_comments(text: str) -> str:
     """Return a text whose comments are blanked; // in a string begins none.
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from lanescope.cxx.source_text import (
     MACRO,
+    blank_comments,
     blank_comments_and_literals,
     expand_macro,
     find_closing,
@@ -60,9 +61,12 @@ def find_functions(blank: str) -> tuple[FunctionText, ...]:
 
 
 def list_reached_texts(text: str, functions: Iterable[FunctionText], kernel: FunctionText) -> Iterator[str]:
-    """Yield the texts of a kernel, and of the functions and macros that it names, one through another."""
-    named = ((one.name, text[slice(*one.body)]) for one in functions if one.name != kernel.name)
-    return list_reached(text[slice(*kernel.body)], (*named, *list_macros(text)))
+    """Yield the texts of a kernel, and of the functions and macros that it names, one through another, without their
+    comments.
+    """
+    code = blank_comments(text)
+    named = ((one.name, code[slice(*one.body)]) for one in functions if one.name != kernel.name)
+    return list_reached(code[slice(*kernel.body)], (*named, *list_macros(code)))
 
 
 def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionText | None:
