@@ -54,6 +54,16 @@ HALVES = plant(  # each warpgroup copies two boxes to the tensor of C
     ("make_map(&tc, C, M, N, BM, BN", "make_map(&tc, C, M, N, BM / 2, BN"),
     text=TWO_GROUPS,
 )
+ONE_COPY = plant(  # of both warpgroups
+    ('"bar.sync %0, 128;" ::"r"(group + 2)', '"bar.sync 1, 256;"'),
+    (
+        "threadIdx.x % 128 == 0) {\n      tma_store(&tc, staged, col, row + group * BM);",
+        "threadIdx.x == 128) {\n      tma_store(&tc, staged, col, row);",
+    ),
+    ("init_barrier(tile_end, 2)", "init_barrier(tile_end, 1)"),
+    ("make_map(&tc, C, M, N, BM, BN", "make_map(&tc, C, M, N, 2 * BM, BN"),
+    text=TWO_GROUPS,
+)
 BATCHED = plant(
     (
         "const CUtensorMap* map, uint64_t* bar, int x, int y)",
@@ -76,6 +86,7 @@ BATCHED = plant(
 MISTAKES = [
     (HALVES, "BM + 32);", "BM + 16);", "result_misplaced", "tma_store(&tc, staged + 32"),
     (HALVES, "sB + group * BN * BK;", "sB + group * BM * BK;", "store_order_missing", "bf16* staged ="),
+    (ONE_COPY, "sB + group * BN * BK;", "sB + group * BM * BK;", "result_misplaced", "bf16* staged ="),
     (BATCHED, "z * M * N", "z * M * K", "result_misplaced", "bf16* D ="),
     (KERNEL, LOAD_B, "t * BK, m * BN);", "row_coordinate_wrong", "m * BN"),
     (

@@ -12,7 +12,7 @@ from lanescope.workbench.check import check_text
 from lanescope.workbench.products.broken_products import B
 from lanescope.workbench.products.result_judge import find_product_search
 from tests.cases import for_each
-from tests.test_check_origins import KERNEL as BOXED, TWO_GROUPS
+from tests.test_check_origins import KERNEL as BOXED, ONE_COPY, TWO_GROUPS
 from tests.test_known_products import KERNEL, LAUNCH, MMA
 from tests.transfer_kernels import plant
 
@@ -52,6 +52,21 @@ ALLOWED = plant(
     ("gemm<<<", "cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);\n  gemm<<<"),
     text=TWO_GROUPS,
 )
+LOOPS = "for (int h = 0; h < 2; ++h)\n        for (int e = 0; e < 2; ++e)\n          "
+STORE = (
+    "staged[(threadIdx.x % 128 / 32 * 16 + lane / 4 + 8 * h) * BN + j * 8 + lane % 4 * 2 + e] = d[j * 4 + 2 * h + e];"
+)
+SERIES = plant(  # one store of each register
+    (LOOPS + STORE, "{ " + "".join(f"put({n // 2 * 8}, {n % 2}, d[j * 4 + {n}]); " for n in range(4)) + "}"),
+    (
+        "    for (int j = 0; j < 16",
+        f"#define put(h, e, v) {STORE.replace('8 * h', 'h').partition('=')[0]}= v\n    for (int j = 0; j < 16",
+    ),
+    text=plant(
+        ("gemm<<<", "cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);\n  gemm<<<"),
+        text=ONE_COPY,
+    ),
+)
 LOADED: dict[str, tuple[str, str, str, str, str]] = {  # kernels with TMA
     "rows of D by as many values of the lane": (BOXED, "lane / 4", "lane % 8", "% 8", "/ 4"),
     "coordinates of a copy of D exchanged": (
@@ -61,6 +76,7 @@ LOADED: dict[str, tuple[str, str, str, str, str]] = {  # kernels with TMA
         "row + group * BM, col",
         "col, row + group * BM",
     ),
+    "a register that two stores take": (SERIES, "put(8, 1, d[j * 4 + 3])", "put(8, 1, d[j * 4 + 2])", "2", "3"),
 }
 
 

@@ -135,6 +135,9 @@ class TextEdit:
     text: str
 
 
+OR_HERE = "Or the mistake is here."
+
+
 @dataclass(frozen=True, slots=True)
 class WrongRead:
     """A span of the text whose reads go wrong, and the sentence to show there."""
@@ -171,7 +174,8 @@ class CheckFinding:
 
 def make_finding(pitfall: Pitfall) -> CheckFinding:
     """Return the finding of a mistake that is known by its code, message and place alone."""
-    return CheckFinding(pitfall.code, pitfall.message, pitfall.span)
+    others = tuple(WrongRead(OR_HERE, place) for place in pitfall.others)
+    return CheckFinding(pitfall.code, pitfall.message, pitfall.span, follows=others)
 
 
 _Found = TypeVar("_Found", CheckFinding, Pitfall)

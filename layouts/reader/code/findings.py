@@ -43,11 +43,12 @@ _OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|b
 
 @dataclass(frozen=True, slots=True)
 class Pitfall:
-    """A mistake in the code: its code, a sentence, and its span."""
+    """A mistake in the code: its code, a sentence, and its span; others: places that may be wrong instead."""
 
     code: str
     message: str
     span: Span
+    others: tuple[Span, ...] = ()
 
 
 @dataclass(slots=True)

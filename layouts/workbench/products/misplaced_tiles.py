@@ -16,10 +16,12 @@ from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.origin_places import (
     find_defining_place,
+    find_mixed_bytes,
     find_shared_bytes,
     find_store_place,
     find_wrong_box,
     find_wrong_coordinate,
+    list_wrong_stores,
 )
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
 from lanescope.workbench.results import Span
@@ -33,10 +35,11 @@ class StoredTile:
     """Elements of one D in one warpgroup, stored to one array.
 
     made: the row of A and the column of B that each is the product of; put: where it is stored, the number of an
-    element [elements], or coordinates [elements, 2], outer one first, of the row and the column if it is ordered; size:
-    the rows and columns of D; sum: of its first warp; stores: those that store it; staged: the stores of its elements
-    to shared memory, if they come from there, each with the bytes of D's registers that it stores; left: how many
-    elements of D are not stored there; by: the number of the store, the warpgroup and the byte of each [elements, 3].
+    element [elements], or coordinates [elements, 2], outer one first, of the row and the column if it is ordered;
+    size: the rows and columns of D; sum: of its first warp; stores: those that store it; staged: the stores of its
+    elements to shared memory, if they come from there, each with the bytes of D's registers that it stores; mixed:
+    whether warpgroups store to the same bytes of it; left: how many elements of D are not stored there; by: the
+    number of the store, the warpgroup and the byte of each [elements, 3].
     """
 
     made: Ints
@@ -45,6 +48,7 @@ class StoredTile:
     sum: SumOrigin
     stores: tuple[ResultStore | BoxMove, ...]
     staged: Mapping[Span, Set[int]]
+    mixed: bool
     left: int
     by: Ints
 
@@ -141,7 +145,8 @@ class ShiftedTile:
 def judge_array(array: str, tiles: Sequence[StoredTile], text: str, given: GivenSizes | None) -> Pitfall | None:
     """Return the mistake of the tiles of one array. given: M, N and K, if they differ."""
     whole = [tile for tile in tiles if not tile.is_cropped]
-    return _judge_tiles(array, whole, text, given) if whole else None
+    found = _judge_tiles(array, whole, text, given) if whole else None
+    return (found and find_mixed_bytes(array, whole, text)) or found
 
 
 def _judge_tiles(array: str, tiles: Sequence[StoredTile], text: str, given: GivenSizes | None) -> Pitfall | None:
@@ -275,14 +280,8 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: st
         f"{wrong:,} of {total:,} elements of D come to other rows or columns of {array} than theirs: what is stored to"
         " shared memory here is not read as it is stored."
     )
-    return Pitfall("result_misplaced", message, _find_wrong_store(ordered))
-
-
-def _find_wrong_store(tiles: Sequence[StoredTile]) -> Span:
-    """Return the first store to shared memory of elements that come to wrong places."""
-    wrong = {int(byte) for tile in tiles for byte in np.unique(tile.by[tile.find_shifts().any(axis=1), 2])}
-    sites = (site for tile in tiles for site, stored in tile.staged.items() if not wrong.isdisjoint(stored))
-    return next(sites, tiles[0].first_store)
+    first, *others = list_wrong_stores(ordered) or [ordered[0].first_store]
+    return Pitfall("result_misplaced", message, first, tuple(others))
 
 
 def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:

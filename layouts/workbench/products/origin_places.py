@@ -197,3 +197,24 @@ def find_shared_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pit
             )
             return Pitfall("result_misplaced", message, find_buffer(blank_text(text), tile.first_store))
     return None
+
+
+def find_mixed_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pitfall | None:
+    """Return the finding of warpgroups of which one stores elements of D over those of another one, so that a TMA copy
+    brings some of them to wrong places, and others nowhere.
+    """
+    tile = next((tile for tile in tiles if tile.box is not None and tile.mixed and tile.left and tile.staged), None)
+    if tile is None:
+        return None
+    message = (
+        "Warpgroups store elements of D to the same bytes of shared memory, and some come to other rows or columns of"
+        f" {array} than theirs: check what moves this address from warpgroup to warpgroup."
+    )
+    return Pitfall("result_misplaced", message, find_buffer(blank_text(text), tile.first_store))
+
+
+def list_wrong_stores(tiles: Sequence[StoredTile]) -> list[Span]:
+    """List the stores to shared memory of elements that come to wrong places: all of a register that several store."""
+    wrong = {int(byte) for tile in tiles for byte in np.unique(tile.by[tile.find_shifts().any(axis=1), 2])}
+    sites = (site for tile in tiles for site, stored in tile.staged.items() if not wrong.isdisjoint(stored))
+    return list(dict.fromkeys(sites))

@@ -17,7 +17,7 @@ from lanescope.workbench.check_report import ProductRepair
 from lanescope.workbench.products.broken_products import A, B, D
 from lanescope.workbench.products.known_sums import WrongPart
 from lanescope.workbench.products.product_report import ProductVerdict
-from lanescope.workbench.reads.twin_statements import list_twin_edits
+from lanescope.workbench.reads.twin_statements import list_series_edits, list_twin_edits
 from lanescope.workbench.repair.name_edits import list_name_edits
 from lanescope.workbench.repair.usual_edits import list_number_edits
 from lanescope.workbench.results import Span, TextEdit
@@ -89,12 +89,13 @@ class ProductSearch:
     def list_candidates(self, places: Iterable[Span]) -> list[tuple[int, TextEdit]]:
         """List (distance, edit) of the statements that wrong elements come from, the likely ones first."""
         blank = blank_text(self.text)
-        twins, drivers = list(list_twin_edits(blank)), self._find_drivers(blank)
+        twins = [*((-1, edit) for edit in list_series_edits(blank)), *((0, edit) for edit in list_twin_edits(blank))]
+        drivers = self._find_drivers(blank)
         found: dict[TextEdit, int] = {}
         for steps, one in self._list_statements(blank, places):
             if is_late():
                 break
-            inside = ((0, edit) for edit in twins if one.span[0] <= edit.span[0] <= one.span[1])
+            inside = (ranked for ranked in twins if one.span[0] <= ranked[1].span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
             for rank, edit in chain(inside, list_name_edits(self.text, one, self.is_size), numbers):
                 apart = 0 if drivers is None else _measure_dependence(blank, one, edit, drivers)

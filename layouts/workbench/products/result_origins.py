@@ -182,7 +182,10 @@ class OriginJudge:
         if not found.mistakes and sure and self.alone is None:
             mistake = self._find_other_size(sized, next(iter(finders.values())), found.open)
             found = OriginReport((mistake,)) if mistake is not None else found
-        mistakes = (replace(one, span=sized.restore_span(one.span)) for one in found.mistakes)
+        mistakes = (
+            replace(one, span=sized.restore_span(one.span), others=tuple(map(sized.restore_span, one.others)))
+            for one in found.mistakes
+        )
         open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
         stores = frozenset(map(sized.restore_span, found.stores))
         return OriginReport(tuple(mistakes), tuple(open_), found.proved, stores)

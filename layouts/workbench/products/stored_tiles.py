@@ -41,7 +41,8 @@ def list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
                 np.stack(np.broadcast_arrays(stores.index(store), lanes // (WARP * WARPGROUP), byte), axis=1)
                 for *_, store, lanes, byte in of_tile
             ]
-            yield array, StoredTile(made, put, size, total, stores, staged, left, np.concatenate(by))
+            mixed = finder.trace.staged.latest is not None or finder.trace.order.mixed
+            yield array, StoredTile(made, put, size, total, stores, staged, mixed, left, np.concatenate(by))
 
 
 def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:

@@ -1,4 +1,4 @@
-"""Find where two statements that treat the two operands of a product alike differ in more than the operand.
+"""Find where a statement differs in more than it should from those that are written alike.
 
 `copy(read_a, tXsA(_, _, k_next), tXrA(_, _, k_next))` and `copy(read_b, tXsB(_, _, k), tXrB(_, _, k_next))` are twins:
 the second is the first with B for A, but for `k`.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import groupby, islice
 
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.text.statement_words import StatementWords, list_statements
 
 MOST_STATEMENTS = 600
 _NEAR = 12  # statements between twins
+_LEAST_SERIES = 4
 _LEAST_TOKENS, _MOST_TOKENS = 4, 80
 _MOST_DIFFERING = 4  # words of one place
 _OF_CUTE = frozenset(
@@ -34,6 +35,31 @@ def list_twin_edits(blank: str) -> Iterator[TextEdit]:
     for n, first in enumerate(statements):
         for second in statements[n + 1 : n + 1 + _NEAR]:
             yield from _compare(first, second, names)
+
+
+def list_series_edits(blank: str) -> Iterator[TextEdit]:
+    """Yield the edits that complete a series of alike statements, of which two have the same number and none another.
+
+    >>> text = "c[r] = d[0]; c[r + 1] = d[1]; c[r + 8] = d[2]; c[r + 9] = d[2];"
+    >>> [(text[: edit.span[0]].count(";"), edit.text) for edit in list_series_edits(text)]
+    [(2, '3'), (3, '3')]
+    """
+    for _, alike in groupby(list_statements(blank), key=_list_series_words):
+        members = list(alike)
+        rows = [[n for n, word in enumerate(one.words) if word.isdecimal()] for one in members]
+        for at in ([row[-1 - n] for row in rows] for n in range(min(map(len, rows)))):
+            values = [int(one.words[n]) for one, n in zip(members, at, strict=True)]
+            missing = set(range(len(values))) - set(values)
+            if len(members) >= _LEAST_SERIES and len(missing) == 1 and max(values) < len(values):
+                twice = max(values, key=values.count)
+                pairs = zip(members, at, values, strict=True)
+                yield from (TextEdit(one.spans[n], str(*missing)) for one, n, value in pairs if value == twice)
+
+
+def _list_series_words(one: StatementWords) -> tuple[str, ...]:
+    """Return the words of a statement that are alike in a series: without numbers that are added."""
+    pairs = zip(one.words, (*one.words[1:], ""), strict=True)
+    return tuple(word for word, after in pairs if not word.isdecimal() and not (word == "+" and after.isdecimal()))
 
 
 def _compare(first: StatementWords, second: StatementWords, names: Collection[str]) -> Iterator[TextEdit]:

@@ -21,7 +21,7 @@ from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.cute.cute_edits import list_cute_edits
 from lanescope.workbench.repair.repairs import parse_literal
 from lanescope.workbench.repair.usual_edits import list_bit_edits, list_number_edits
-from lanescope.workbench.results import CheckFinding, Span, TextEdit, WrongRead
+from lanescope.workbench.results import OR_HERE, CheckFinding, Span, TextEdit, WrongRead
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.statement_words import StatementWords, list_origins
 
@@ -239,7 +239,8 @@ def _move(
     cause = "The cause is here: with" if apart else "With"
     message = main.message if main.edits else f"{main.message} {cause} {change}, no mistake is found."
     span = _find_place(text, edit)
-    others = [place for place in _list_places(findings) if place[1] <= span[0] or span[1] <= place[0]]
+    shown = [one for one in findings if not _has_suspects(one)]
+    others = [place for place in _list_places(shown) if place[1] <= span[0] or span[1] <= place[0]]
     return replace(
         main,
         message=message,
@@ -248,6 +249,11 @@ def _move(
         edits=(edit,) if certain and len(edits) == 1 else (),
         follows=tuple(WrongRead("The mistake shows here.", place) for place in others),
     )
+
+
+def _has_suspects(finding: CheckFinding) -> bool:
+    """Return whether the mistake of a finding may be at another of its places."""
+    return any(one.message == OR_HERE for one in finding.follows)
 
 
 def _find_place(text: str, edit: TextEdit) -> Span:

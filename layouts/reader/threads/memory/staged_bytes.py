@@ -71,21 +71,26 @@ class StagedBytes:
 class StagedOrder:
     """Which thread has stored the bytes of D in shared memory, and whether barriers and fences order the reads.
 
-    fences: how many there were; unordered: the first reads before any barrier, and copies before any fence.
+    fences: how many there were; unordered: the first reads before any barrier, and copies before any fence; mixed:
+    whether a warpgroup has stored over what another one has, before any barrier.
     """
 
     def __init__(self) -> None:
         self.writer = np.zeros(SHARED_BYTES, np.int64)
-        self.event = np.zeros(SHARED_BYTES, np.int64)  # how many there were when it was stored
+        self.event = np.full(SHARED_BYTES, -1, np.int64)  # how many there were when it was stored
         self.fence = np.zeros(SHARED_BYTES, np.int64)
         self.fences = 0
         self.unordered: dict[str, Span] = {}
+        self.mixed = False
 
     def note_store(self, events: int, places: Ints, data: DataBytes, mask: Mask) -> None:
         every = places[mask][:, None] + np.arange(data.size)
         if not (data.record[mask] < 0).any() or every.min() < 0 or every.max() >= SHARED_BYTES:
             return
-        self.writer[every] = np.flatnonzero(mask)[:, None]
+        writers = np.flatnonzero(mask)[:, None]
+        foreign = self.writer[every] // WARPGROUP != writers // WARPGROUP
+        self.mixed |= bool((foreign & (self.event[every] == events)).any())
+        self.writer[every] = writers
         self.event[every], self.fence[every] = events, self.fences
 
     def check_read(
@@ -97,7 +102,7 @@ class StagedOrder:
         apart = self.writer[places] // WARP != readers[:, None] // WARP
         since = self.event[places]
         ordered = np.zeros(readers.max() + 1, np.int64)
-        for n in range(int(since.min()), len(events)):
+        for n in range(max(int(since.min()), 0), len(events)):
             if events[n].kind in ("block", "wait", "await", "join"):
                 ordered[events[n].mask[: len(ordered)]] = n + 1
         if (apart & (ordered[readers][:, None] <= since)).any():
