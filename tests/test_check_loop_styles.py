@@ -57,6 +57,31 @@ def test_slices_may_be_multiplied_in_any_order(style: str) -> None:
     assert report.steps == check_text(TMA).steps
 
 
+# two tiles of 64 rows in each step along K
+TALL = "a + k * 16), b);\n      multiply<1>(e, make_smem_desc(a + 64 * BK + k * 16), b);"
+TWO_ROWS = (
+    ("BM = 64", "BM = 128"),
+    ("float d[64] = {};", "float d[64] = {}, e[64] = {};"),
+    (
+        LOOP,
+        """    for (int k = 0; k < BK / 16; ++k) {
+      const bf16* a = sA + slot * BM * BK;
+      const uint64_t b = make_smem_desc(sB + slot * BN * BK + k * 16);
+      multiply<1>(d, make_smem_desc("""
+        + TALL
+        + "\n    }\n",
+    ),
+)
+
+
+def test_a_step_along_k_may_multiply_several_tiles_of_m() -> None:
+    report = check_text(plant(*TWO_ROWS, text=TMA))
+    assert not any(part.gap for part in report.checked)
+    assert report.steps == 3 * check_text(TMA).steps // 2  # two of A for each of B
+    (code,) = list_codes(*TWO_ROWS[:2], (TWO_ROWS[2][0], TWO_ROWS[2][1].replace("64 * BK", "64 * BK / 2")))
+    assert code
+
+
 @pytest.mark.thorough
 def test_a_slice_that_the_second_part_misses_is_found() -> None:
     """The parts begin at K = 0 and 32: one that begins at 48 leaves a slice out, and ends beyond the tile."""

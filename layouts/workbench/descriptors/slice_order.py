@@ -61,6 +61,8 @@ class _Order:
         self.seen: dict[tuple[int, str], list[tuple[Lines, SlicePlace]]] = {}
         self.steps: dict[tuple[object, ...], int] = {}  # turn of the loops along K → its K step
         self.last: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # the last turn of a site
+        self.tiles: dict[tuple[object, ...], SlicePlace] = {}  # the last slice of a site
+        self.turns: dict[tuple[object, ...], list[Lines]] = {}  # what the sites of one turn read
         self.skips = _skips_turns(uses, roles)
 
     def place(self, use: DescriptorUse, addresses: Lines, run_of: object, at: int) -> SlicePlace:
@@ -89,6 +91,8 @@ class _Order:
                 self.first[run_of] = placed
         self.steps[step] = placed.k
         self.last[step[:-1]] = step
+        self.tiles[step[:-1]] = placed
+        self.turns.setdefault((stage, whose, turn), []).append(addresses)
         before.append((addresses, placed))
         return placed
 
@@ -109,10 +113,14 @@ class _Order:
             return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
         if not before:
             return self._find_step(step), tiles.get("m", 0), tiles.get("n", 0)
-        last, turn = before[-1][1], step[-1]
+        last, turn = self.tiles.get(step[:-1], before[-1][1]), step[-1]
         k = self._find_step(step) or 1 + max(place.k for _, place in before)
         m, n = tiles.get("m", last.m), tiles.get("n", last.n)
-        unrolled = not turn and len(addresses) == 2
+        beside = self.turns.get((*step[:2], turn), ())  # such as the other rows of a K step
+        shares = any(
+            lines[name] is not None and lines[name] == addresses.get(name) for lines in beside for name in lines
+        )
+        unrolled = len(addresses) == 2 and (not turn or shares)
         return _place_unrolled(before, addresses, k, m, n) if unrolled else (k, m, n)
 
     def _find_step(self, step: tuple[Any, ...]) -> int:
