@@ -246,6 +246,11 @@ __global__ void __launch_bounds__(128) gemm("""
     assert [one.code for one in find_mistakes(wrong)] == ["row_coordinate_wrong"]
 
 
+def test_an_address_of_shared_memory_may_become_a_pointer() -> None:
+    pointer = "reinterpret_cast<bf16*>(__cvta_shared_to_generic(__cvta_generic_to_shared(smem)))"
+    assert not run_blocks(plant(("sA = reinterpret_cast<bf16*>(smem)", f"sA = {pointer}"), text=KERNEL)).open
+
+
 @pytest.mark.thorough
 def test_a_descriptor_may_be_an_object_that_asm_converts() -> None:
     """As CUTLASS's GmmaDescriptor: a variable is copied, and the result of a call is moved."""

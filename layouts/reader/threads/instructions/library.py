@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 NOT_HERE = object()
 _MOST_FILLED = 1024  # items of an array that a call fills
 _TO_SHARED = re.compile(
-    r"__cvta_generic_to_shared|__nvvm_get_smem_pointer|cast_smem_ptr_to_uint|get_smem_pointer|smem_ptr_to_u\w*"
+    r"__cvta_(?:generic_to_shared|shared_to_generic)|__nvvm_get_smem_pointer|cast_smem_ptr_to_uint|get_smem_pointer|smem_ptr_to_u\w*"
 )
 _SILENT = re.compile(
     r"__sync\w+|__threadfence\w*|assert|printf|__nanosleep|__builtin_\w+|__trap|static_assert"
