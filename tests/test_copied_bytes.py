@@ -288,6 +288,15 @@ def test_rows_that_come_twice_are_a_mistake(text: str, old: str, new: str, code:
     assert code in [finding.code for finding in check(change(text, old, new)).findings]
 
 
+def test_a_box_that_a_lambda_repeats_is_shown_in_its_loop() -> None:
+    copies = "for (int h = 0; h < 2; ++h) tma_load(s.A[q] + h * 64 * BK, &ta, &s.full[q], t * BK, row);"
+    text = change(OWN_HALVES, copies.replace("row)", "row + h * 64)"), "load(q, t);")
+    text = change(text, "  int group =", f"  auto load = [&](int q, int t) {{ {copies} }};\n  int group =")
+    found = check(text).findings
+    assert [finding.code for finding in found] == ["box_repeated"]
+    assert copies in text[text.rindex("\n", 0, found[0].span[0]) : found[0].span[1] + 16]
+
+
 def test_a_product_reads_no_rows_of_two_stages() -> None:
     """A row too late, the last of its 64 rows is the first one of the next stage, which has other elements of K."""
     found = check(change(ROWS_IN_TURN, "s.A[q] + m * 64 * BK", "s.A[q] + m * 64 * BK + BK")).findings

@@ -30,6 +30,7 @@ from lanescope.workbench.repair.blamed_numbers import find_argument_span, list_f
 from lanescope.workbench.repair.blamed_terms import narrow_to_term
 from lanescope.workbench.results import Span, VerifiedOperand
 from lanescope.workbench.text.known_values import find_common_value, require_known
+from lanescope.workbench.text.loop_texts import list_loops_at
 
 TITLES = {
     "coordinates_exchanged": "The coordinates of a copy are exchanged",
@@ -225,7 +226,7 @@ def _compare_boxes(
             "This copy brings the same box, at the same coordinates, as the one that begins"
             f" {abs(away):,} bytes {'before' if away > 0 else 'after'} it, on the same barrier: the rows or columns"
             " that belong here are not copied.",
-            copy.event.at,
+            _find_moving_place(text, first, copy),
         )
     elif len(moved) == 1 and len(tensor_map.box) == 2:  # a convolution may overlap boxes of more dimensions
         move, size = moves[moved[0]], tensor_map.box[moved[0]]
@@ -238,6 +239,17 @@ def _compare_boxes(
                 " here are not.",
                 _find_moving_term(text, copy, moved[0], variable),
             )
+
+
+def _find_moving_place(text: KernelText, first: TileCopy, copy: TileCopy) -> Span:
+    """Return the innermost place of a copy, in a function or a lambda, that is inside of the loop that leads from
+    another copy to it; its place in the kernel's own lines if no loop does.
+    """
+    pairs = zip(first.event.loops, copy.event.loops, strict=False)
+    variable = next((name for (_, before), (name, after) in pairs if str(before) != str(after)), "").rstrip("'")
+    chain = [*copy.written[:1], *(call for _, call in reversed(copy.event.calls))]
+    inside = (at for at in chain if any(loop.variable == variable for loop in list_loops_at(text.blank, at[0])))
+    return next(inside, copy.event.at) if variable else copy.event.at
 
 
 def _find_moving_term(text: KernelText, copy: TileCopy, number: int, variable: str) -> Span:
