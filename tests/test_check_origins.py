@@ -87,6 +87,20 @@ MISTAKES = [
     (HALVES, "BM + 32);", "BM + 16);", "result_misplaced", "tma_store(&tc, staged + 32"),
     (HALVES, "sB + group * BN * BK;", "sB + group * BM * BK;", "store_order_missing", "bf16* staged ="),
     (ONE_COPY, "sB + group * BN * BK;", "sB + group * BM * BK;", "result_misplaced", "bf16* staged ="),
+    (
+        plant(
+            (
+                "for (int j = 0; j < 16; ++j)\n      for (int h",
+                "bf16* mine = staged + (threadIdx.x % 128 / 32 * 16 + lane / 4) * BN;\n    for (int j = 0; j < 16; ++j)\n      for (int h",
+            ),
+            ("staged[(threadIdx.x % 128 / 32 * 16 + lane / 4 + 8 * h) * BN +", "mine[8 * h * BN +"),
+            text=ONE_COPY,
+        ),
+        "/ 32 * 16 + lane",
+        "/ 32 * 8 + lane",
+        "result_misplaced",
+        "bf16* mine =",
+    ),
     (BATCHED, "z * M * N", "z * M * K", "result_misplaced", "bf16* D ="),
     (KERNEL, LOAD_B, "t * BK, m * BN);", "row_coordinate_wrong", "m * BN"),
     (

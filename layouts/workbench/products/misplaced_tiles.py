@@ -21,7 +21,7 @@ from lanescope.workbench.products.origin_places import (
     find_store_place,
     find_wrong_box,
     find_wrong_coordinate,
-    list_wrong_stores,
+    list_wrong_places,
 )
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
 from lanescope.workbench.results import Span
@@ -280,8 +280,8 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]], text: st
         f"{wrong:,} of {total:,} elements of D come to other rows or columns of {array} than theirs: what is stored to"
         " shared memory here is not read as it is stored."
     )
-    first, *others = list_wrong_stores(ordered) or [ordered[0].first_store]
-    return Pitfall("result_misplaced", message, first, tuple(others))
+    place, *others = list_wrong_places(ordered, text)
+    return Pitfall("result_misplaced", message, place, tuple(others))
 
 
 def _find_exchanged(tiles: Sequence[StoredTile]) -> Pitfall | None:

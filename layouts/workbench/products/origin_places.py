@@ -25,6 +25,7 @@ _GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
 _GROUP_NUMBER = re.compile(r"threadIdx\b[^;%]*(?:/\s*128\b|>>\s*7\b)")
 _PREFETCH = re.compile(r"\w*prefetch\w*\s*(?:<[^<>;]*>\s*)?\([^;]*;")
 _FORMS = {
+    "warp": re.compile(r"warp|\bw(?:id)?\b|/\s*32\b|>>\s*5\b", re.I),
     "block": _BLOCK,
     "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I),
     "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
@@ -213,8 +214,23 @@ def find_mixed_bytes(array: str, tiles: Sequence[StoredTile], text: str) -> Pitf
     return Pitfall("result_misplaced", message, find_buffer(blank_text(text), tile.first_store))
 
 
-def list_wrong_stores(tiles: Sequence[StoredTile]) -> list[Span]:
-    """List the stores to shared memory of elements that come to wrong places: all of a register that several store."""
+def list_wrong_places(tiles: Sequence[StoredTile], text: str) -> list[Span]:
+    """List what may bring elements to wrong places: the stores to shared memory of their registers, or the definition
+    of the number of a warp that is wrong.
+    """
     wrong = {int(byte) for tile in tiles for byte in np.unique(tile.by[tile.find_shifts().any(axis=1), 2])}
     sites = (site for tile in tiles for site, stored in tile.staged.items() if not wrong.isdisjoint(stored))
-    return list(dict.fromkeys(sites))
+    found = list(dict.fromkeys(sites)) or [tiles[0].first_store]
+    of_warp = find_defining_place(text, found[0], "warp") if _depends_on_warps(tiles) else found[0]
+    return found if of_warp == found[0] else [of_warp]
+
+
+def _depends_on_warps(tiles: Sequence[StoredTile]) -> bool:
+    """Return whether all elements of some warps come to wrong places, and none of the others."""
+    found: dict[tuple[int, int], set[bool]] = {}
+    for n, tile in enumerate(tiles):
+        each = 32 if tile.sum.products[0].in_memory else 16  # rows of a warp
+        warps, wrong = np.searchsorted(tile.sum.rows, tile.made[:, 0]) // each, tile.find_shifts().any(axis=1)
+        for warp in np.unique(warps).tolist():
+            found[n, warp] = set(wrong[warps == warp].tolist())
+    return {True} in found.values() and {False} in found.values() and {True, False} not in found.values()
