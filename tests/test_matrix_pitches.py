@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import pytest
 
-from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
+from lanescope.workbench.fragments.fragment_report import FragmentReport
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.text.contents import evaluate_with_choices
 from tests.ampere_kernels import REGISTERS, TEMPLATES
 from tests.cases import for_each

@@ -39,7 +39,7 @@ READING = {  # what is read or put together step by step
     "lanescope.workbench.cute.async_sums.MadeSum",
     "lanescope.workbench.reads.operands.OperandCase",
     "lanescope.workbench.kernels.order._KernelOrder",
-    "lanescope.workbench.fragments.thread_tiles.FragmentReport",
+    "lanescope.workbench.fragments.fragment_report.FragmentReport",
     "lanescope.workbench.fragments.run_verdicts.RunVerdicts",
     "lanescope.workbench.tensor_memory.tensor_regions.TensorMemory",
 }

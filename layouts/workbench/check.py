@@ -34,9 +34,10 @@ from lanescope.workbench.cute.cute_reads import (
     list_named_fragments,
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, close_settled_gaps, list_kernels_by_text
+from lanescope.workbench.fragments.fragment_report import FragmentReport
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, close_settled_gaps, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order, find_short_launches
-from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
@@ -276,7 +277,8 @@ def _run_threads(
         found, origins = _check_barriers(source, of_kernels, brief)
         whole = proves_all(source.code, origins)
         readers = frozenset(reader for one in descriptors for reader in one.readers) if whole else fragments.proved
-        fragments, lost = replace(fragments, whole=whole, proved=readers), origins.open
+        fragments = replace(fragments, whole=whole, proved=readers).join(origins.fragments)
+        lost = origins.open
         found = [replace(one, of_result=True) for one in found]
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
@@ -343,10 +345,7 @@ def _check_barriers(
 
 def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> ProductReport:
     """Check D of the kernels whose fragments are right, and which may still not be A·B, or have no verdict."""
-    proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
-    doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
-    others = {kernel.name for kernel in fragments.kernels if kernel.name}
-    return judge_results(source.text, source.macros, source.launches, proved, doubted, others)
+    return judge_results(source.text, source.macros, source.launches, *fragments.choose_kernels())
 
 
 def _find_search(

@@ -362,7 +362,8 @@ class _Program:
         if self.tiles is not None:
             runner.block_index, runner.most_steps = self.tiles.block, MOST_BARRIER_STEPS
             if self.follow == BARRIERS:
-                runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
+                warps = not _DESCRIBES.search(blank_comments(self.text[: self.length]))
+                runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles, warps=warps), DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
             runner.sizes, runner.last_product = self.tiles.sizes.get(kernel), self.tiles.last_product
             runner.tape = NumberTape() if self.tiles.computes else None

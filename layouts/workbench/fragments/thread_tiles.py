@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.errors import LayoutError
@@ -17,7 +17,6 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KNOWN_SIZE, KernelRun, run_kernels
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.check_report import FindRepair
 from lanescope.workbench.copies.block_indices import find_equal_blocks
 from lanescope.workbench.fragments.descriptor_slices import find_descriptor_slice_mistakes
 from lanescope.workbench.fragments.fragment_causes import (
@@ -31,6 +30,7 @@ from lanescope.workbench.fragments.fragment_causes import (
 )
 from lanescope.workbench.fragments.fragment_messages import describe_fragment
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.fragment_report import FragmentReport
 from lanescope.workbench.fragments.lane_blame import (
     blame_opcode,
     find_direct_site,
@@ -58,7 +58,7 @@ from lanescope.workbench.fragments.thread_gaps import (
     take_gap,
 )
 from lanescope.workbench.fragments.thread_steps import Product
-from lanescope.workbench.fragments.warp_coverage import RepeatedWarps, find_repeated_warps
+from lanescope.workbench.fragments.warp_coverage import find_repeated_warps
 from lanescope.workbench.kernels.address_values import find_lane_term
 from lanescope.workbench.products.matrix_pitches import find_open_pitches
 from lanescope.workbench.products.result_stores import find_misplaced_results
@@ -91,29 +91,6 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 }
 
 
-@dataclass(slots=True)
-class FragmentReport:
-    """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
-
-    proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
-    read descriptors of tiles that they load, all right; doubted: those with reads that may be wrong; suspects: mistakes
-    if a part of the tile is never read; unordered: the kernels whose stores and barriers are not followed, None before
-    this is known; whole: whether D is A·B in every kernel that multiplies through descriptors; find_repair: see
-    CheckReport.
-    """
-
-    findings: list[CheckFinding] = field(default_factory=list)
-    verified: int = 0
-    kernels: list[CheckedKernel] = field(default_factory=list)
-    proved: frozenset[tuple[str, str]] = frozenset()
-    described: frozenset[str] = frozenset()
-    doubted: frozenset[str] = frozenset()
-    suspects: list[RepeatedWarps] = field(default_factory=list)
-    unordered: frozenset[str] | None = None
-    whole: bool = False
-    find_repair: FindRepair | None = None
-
-
 def check_thread_tiles(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
 ) -> FragmentReport:
@@ -143,6 +120,11 @@ def _list_verdicts(
         again = ([_judge_kernel(run, recorded) for run in runs] for runs in sized)
         branches = [choose_verdicts(*each) for each in zip(branches, again, strict=True)]
     return branches
+
+
+def check_run(text: str, run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> FragmentReport:
+    """Check the fragments of one run of a kernel in which it is known where they come from."""
+    return _merge_runs(text, [_judge_kernel(run, recorded)])
 
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:

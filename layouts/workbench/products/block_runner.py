@@ -24,7 +24,7 @@ LOST = "its code cannot be followed to the end, so that whole tiles may have a w
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockRunner:
     """Runs blocks of the kernels of a text. runs: of each kernel, the blocks of each cluster; lost: why the D of a
-    kernel is open, by name.
+    kernel is open, by name; kernels: the first run of each.
     """
 
     source: KernelText
@@ -35,6 +35,7 @@ class BlockRunner:
     size: int
     runs: dict[tuple[str, int], list[list[OriginFinder]]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
+    kernels: dict[tuple[str, int], KernelRun] = field(default_factory=dict)
 
     def run_blocks(self, blocks: Iterable[Block]) -> bool:
         """Run blocks of all kernels; return whether all integers that they are given are known."""
@@ -51,6 +52,7 @@ class BlockRunner:
                 return False
             for n, run in self._list_runs(branches[0], block):
                 if _is_known(run):
+                    self.kernels.setdefault((run.function.name, n), run)
                     clusters = self.runs.setdefault((run.function.name, n), [])
                     if not _is_among(run.runner.block_index, clusters):
                         clusters.append([OriginFinder(runner, self.maps) for runner in run.runners])

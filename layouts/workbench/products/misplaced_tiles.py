@@ -23,7 +23,7 @@ from lanescope.workbench.products.origin_places import (
     find_wrong_coordinate,
     list_wrong_places,
 )
-from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
+from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
 
@@ -84,7 +84,7 @@ class StoredTile:
         """Whether threads that hold elements of the tile store none: it may have rows that D has not."""
         stores = [store for store in self.stores if isinstance(store, ResultStore)]
         threads = [store.data.thread[store.active][store.data.record[store.active] < 0] for store in stores]
-        return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < 32 * WARPGROUP
+        return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < 32 * self.sum.finder.width
 
     def order(self, turned: bool) -> StoredTile:
         """Return the tile with the row and the column that each element is stored at. turned: whether D is stored

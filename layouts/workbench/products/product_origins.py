@@ -104,8 +104,8 @@ class SumOrigin:
 
     @property
     def group(self) -> int:
-        """The warpgroup that multiplies."""
-        return self.warp // WARPGROUP
+        """The warpgroup that multiplies, or the warp if each has a D of its own."""
+        return self.warp // self.finder.width
 
     @property
     def result(self) -> int:
@@ -220,8 +220,10 @@ class OriginFinder:
         self.trace: TileTrace = run.barriers
         self.origins: dict[tuple[int, int], dict[str, OperandOrigin | None]] = {}  # by event and warp
         self.products: dict[int, list[TileProduct]] = defaultdict(list)  # by result
-        for product in self.trace.products:
+        for product in (*self.trace.products, *self.trace.products_of_warps):
             self.products[product.result].append(product)
+        self.width = 1 if self.trace.products_of_warps else WARPGROUP  # the warps that have a D together
+        self.read_owners: dict[int, Ints] = {}  # by the record of a load: the number of the box of every thread
         self.sums: dict[tuple[int, int], SumOrigin | None] = {}
         self.boxes: list[LoadedBox] = []
         self.mate: OriginFinder | None = None  # the other block of a pair
@@ -302,7 +304,7 @@ class OriginFinder:
     def list_joined(self, total: SumOrigin) -> list[SumOrigin]:
         """Return the sums of which the same elements are combined with those of a sum, as far as they are known."""
         joined = (other for one, other in self.run.joined if one == -total.result - 1)
-        found = (self.find_sum(-other - 1, WARPGROUP * total.group) for other in joined)
+        found = (self.find_sum(-other - 1, self.width * total.group) for other in joined)
         return [one for one in found if one is not None]
 
     def list_parts(self, total: SumOrigin) -> list[SumOrigin]:

@@ -6,6 +6,7 @@ and of D, and half of the columns of B (PTX ISA 9.1, 9.7.16.5).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +15,9 @@ from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, jo
 from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulation
 from lanescope.reader.threads.barriers.barrier_trace import WARP
 from lanescope.reader.threads.barriers.clusters import get_rank
-from lanescope.reader.threads.memory.tile_records import LineMove, TileProduct
+from lanescope.reader.threads.memory.tile_records import BoxRead, LineMove, TileProduct
 from lanescope.workbench.products.product_origins import ALL_BITS, WARPGROUP, OperandOrigin, OriginFinder
+from lanescope.workbench.products.warp_origins import locate_products, note_owners, settle_reads
 
 _Operands = dict[str, OperandOrigin | None]
 
@@ -35,7 +37,12 @@ def replay_blocks(finders: Sequence[OriginFinder]) -> bool:
         return False
     first = np.cumsum([0, *map(len, of_blocks)]).tolist()
     players = [_BlockReplay(finders, rank) for rank in range(len(finders))]
-    return all(players[agents[n].block].follow(agents[n], event - first[agents[n].block]) for n, event in outcome.moves)
+    moves = ((agents[n], event) for n, event in outcome.moves)
+    known = all(players[agent.block].follow(agent, event - first[agent.block]) for agent, event in moves)
+    for finder in finders:
+        settle_reads(finder)
+        locate_products(finder)
+    return known
 
 
 class _BlockReplay:
@@ -49,6 +56,9 @@ class _BlockReplay:
         self.products = {product.event: product for product in self.own.trace.products}
         self.copies = {copy.event: copy for copy in self.own.trace.scale_copies}
         self.lines = {move.event: move for move in self.own.trace.lines}
+        self.reads: dict[int, list[BoxRead]] = defaultdict(list)
+        for read in self.own.trace.reads:
+            self.reads[read.event].append(read)
         if self.mate is not None and any(product.pair for product in self.own.trace.products):
             self.mate.take_products(self.own)
 
@@ -65,6 +75,10 @@ class _BlockReplay:
             return True
         if event in self.copies:
             self.own.scales.copy(self.copies[event], self.own.owner, self.own.boxes)
+            return True
+        if event in self.reads:
+            for read in self.reads[event]:
+                note_owners(self.own, read, warp)
             return True
         if event in self.lines:
             return self._fill_lines(self.lines[event], warp)

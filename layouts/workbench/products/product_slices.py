@@ -16,7 +16,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
-from lanescope.workbench.products.product_origins import WARPGROUP, Block, SumOrigin
+from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.products.product_sizes import is_leading
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
@@ -232,7 +232,7 @@ def _describe_missing(total: SumOrigin, missing: Sequence[int], given: GivenSize
 def _are_multiplied(total: SumOrigin, slices: Sequence[int]) -> bool:
     """Return whether the slices that a sum lacks are multiplied for other sums of its rows and columns."""
     finder = total.finder
-    sums = (finder.find_sum(result, WARPGROUP * total.group) for result in finder.products)
+    sums = (finder.find_sum(result, finder.width * total.group) for result in finder.products)
     alike = (
         one for one in sums if one is not None and (one.rows[0], one.columns[0]) == (total.rows[0], total.columns[0])
     )

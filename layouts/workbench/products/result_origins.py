@@ -21,6 +21,7 @@ from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
+from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import parse_expression
 from lanescope.reader.threads.memory.results import MOST_STORES
@@ -28,6 +29,8 @@ from lanescope.reader.threads.memory.turn_counts import CountFoundError
 from lanescope.reader.threads.run_state import StepsOverError
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
+from lanescope.workbench.fragments.fragment_report import FragmentReport
+from lanescope.workbench.fragments.thread_tiles import check_run
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
@@ -65,7 +68,7 @@ from lanescope.workbench.products.unproved_results import (
     list_all_sums,
     make_open_point,
 )
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.shared_budget import find_short_launches
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, list_reached_texts
 
@@ -76,6 +79,7 @@ TITLES = {
     **OVERWRITE_TITLES,
 }
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
+_WARPS = re.compile(rf"{_FORM.pattern}|\bmma\s*\.\s*sync")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _NO_MULTIPLE = "its code divides M, N or K by a number that the sizes of the run are no multiples of"
 _REFUSED = f"K may have to be less than {DEPTH}, that of the run"
@@ -87,13 +91,14 @@ _UNREPLAYED = "the order of its copies and products, or where it is stored, is n
 @dataclass(frozen=True, slots=True)
 class OriginReport:
     """The mistakes of kernels, and the kernels whose D could not be compared with A·B. proved: those whose D is A·B;
-    stores: where elements of D are stored.
+    stores: where elements of D are stored; fragments: of the kernels whose warps load what TMA copies bring, by name.
     """
 
     mistakes: tuple[Pitfall, ...] = ()
     open: tuple[OpenPoint, ...] = ()
     proved: frozenset[str] = field(default=frozenset(), compare=False)
     stores: frozenset[Span] = field(default=frozenset(), compare=False)
+    fragments: Mapping[str, FragmentReport] = field(default_factory=dict, compare=False)
 
 
 def check_origins(
@@ -106,7 +111,7 @@ def check_origins(
     evaluates the text with other numbers.
     """
     text = source.code.text
-    if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
+    if not source.maps or not _WARPS.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
     report, reason = None, _REFUSED if limits_depth(source.blank, DEPTH) else LOST
     try:
@@ -188,7 +193,7 @@ class OriginJudge:
         )
         open_ = (replace(one, span=sized.restore_span(one.span)) for one in found.open)
         stores = frozenset(map(sized.restore_span, found.stores))
-        return OriginReport(tuple(mistakes), tuple(open_), found.proved, stores)
+        return OriginReport(tuple(mistakes), tuple(open_), found.proved, stores, found.fragments)
 
     def _find_other_size(
         self, sized: SizedText, finders: Sequence[OriginFinder], open_: Sequence[OpenPoint]
@@ -232,6 +237,10 @@ class OriginJudge:
         evaluate = partial(_evaluate_host, finders)
         found = list(find_short_launches(sized.source.blank, sized.recorded, list_needed(finders), evaluate))
         reasons = dict(runner.lost)
+        fragments = {
+            key[0]: self._check_fragments(sized, runner.kernels[key]) for key in finders if _loads(finders[key])
+        }
+        found += [_make_pitfall(one) for report in fragments.values() for one in report.findings]
         if not found:
             for key, of_kernel in finders.items():
                 mistake, reason = _judge_kernel(of_kernel, sized.given, key[0], runner.find_grid(of_kernel))
@@ -241,7 +250,11 @@ class OriginJudge:
         proved = frozenset(name for name, _ in finders if not reasons.get(name) and not found)
         stores = frozenset(site for one in chain(*finders.values()) for site in one.list_stores())
         open_ = () if found else _open_kernels(sized.source, reasons)
-        return OriginReport(tuple(found), open_, proved, stores), finders
+        return OriginReport(tuple(found), open_, proved, stores, fragments), finders
+
+    def _check_fragments(self, sized: SizedText, run: KernelRun) -> FragmentReport:
+        """Check the fragments that warps load of boxes."""
+        return check_run(sized.source.code.text, run, sized.recorded)
 
     def _run_blocks(self, runner: BlockRunner, sized: SizedText) -> dict[tuple[str, int], list[OriginFinder]] | None:
         """Return the runs of the blocks, by kernel and launch; None if they could not be run with these sizes."""
@@ -250,6 +263,15 @@ class OriginJudge:
             return None
         finders = runner.replay_runs()
         return finders if self.alone is not None else runner.run_later_blocks(runner.run_later_blocks(finders))
+
+
+def _loads(finders: Sequence[OriginFinder]) -> bool:
+    """Return whether warps of a kernel load and multiply what TMA copies bring."""
+    return any(finder.trace.reads and finder.trace.products_of_warps for finder in finders)
+
+
+def _make_pitfall(finding: CheckFinding) -> Pitfall:
+    return Pitfall(finding.code, finding.message, finding.span)
 
 
 def proves_all(code: Evaluation | None, report: OriginReport) -> bool:
@@ -273,7 +295,7 @@ def _has_maps(source: KernelText, kernel: FunctionText, head: str) -> bool:
     if "CUtensorMap" in head:
         return True
     reached = list(list_reached_texts(source.code.text, source.functions, kernel))
-    return all(any(map(form.search, reached)) for form in (_FORM, _COPY))
+    return all(any(map(form.search, reached)) for form in (_WARPS, _COPY))
 
 
 def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[OriginFinder]], at: Span) -> int | None:

@@ -14,7 +14,7 @@ from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.known_sizes import DEEP
 from lanescope.workbench.products.misplaced_tiles import StoredTile
-from lanescope.workbench.products.product_origins import WARPGROUP, OriginFinder, flatten_coordinates
+from lanescope.workbench.products.product_origins import OriginFinder, flatten_coordinates
 from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
 
 # origins, places, coordinates inside D, their store, the threads that execute it, and the bytes of D's registers
@@ -27,7 +27,7 @@ def list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
     for array, record, group, part in _list_parts(finder):
         parts.setdefault((array, record, group), []).append(part)
     for (array, record, group), of_tile in parts.items():
-        total = finder.find_sum(-record - 1, WARPGROUP * group)
+        total = finder.find_sum(-record - 1, finder.width * group)
         if total is None:
             continue
         made, put, inside = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1, 2))
@@ -38,7 +38,7 @@ def list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
             places = inside[:, 0] * (inside[:, 1].max() + 1) + inside[:, 1]
             left = total.elements - len(np.unique(places))
             by = [
-                np.stack(np.broadcast_arrays(stores.index(store), lanes // (WARP * WARPGROUP), byte), axis=1)
+                np.stack(np.broadcast_arrays(stores.index(store), lanes // (WARP * finder.width), byte), axis=1)
                 for *_, store, lanes, byte in of_tile
             ]
             mixed = finder.trace.staged.latest is not None or finder.trace.order.mixed
@@ -56,7 +56,7 @@ def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
                 of_warp = one.thread // WARP == warp
                 lanes, inside = np.broadcast_to(one.lanes, one.thread.shape), np.stack([row, column], axis=1)
                 part = made, at, inside, one.store, lanes[of_warp], one.byte[of_warp]
-                yield array, one.record, warp // WARPGROUP, part
+                yield array, one.record, warp // finder.width, part
 
 
 def _list_boxed(finder: OriginFinder) -> Iterator[Placed]:

@@ -24,7 +24,7 @@ from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
-from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
+from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin, measure_tensor
 from lanescope.workbench.products.product_sizes import is_leading
 from lanescope.workbench.products.scale_origins import explain_factors
 from lanescope.workbench.results import Span
@@ -107,8 +107,8 @@ def _list_sums(finder: OriginFinder) -> Iterator[SumOrigin | None]:
             added |= {(-int(before.record[32 * warp, 0]) - 1, warp) for warp in active}
     for result, products in finder.products.items():
         warps = np.flatnonzero(products[0].mask[::32])
-        for group in np.unique(warps // WARPGROUP):
-            first = int(group) * WARPGROUP
+        for group in np.unique(warps // finder.width):
+            first = int(group) * finder.width
             if (result, first) not in added:
                 yield finder.find_sum(result, first)
 

@@ -15,7 +15,7 @@ from lanescope.reader.threads.barriers.clusters import EVERYONE, RANK_BIT
 USES = ("arrive", "copy", "wait", "await")  # events of an mbarrier that is initialized
 WAITS = ("wait", "await")
 THREAD_BARRIERS = ("block", "pass", "join")
-MEETINGS = ("warp", "wgmma")  # events for which the threads of a warp, or of a warpgroup, meet
+MEETINGS = ("warp", "wgmma", "load")  # events for which the threads of a warp, or of a warpgroup, meet
 _CODES = 4096  # values of a step, from -1 on
 
 

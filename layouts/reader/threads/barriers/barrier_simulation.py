@@ -164,7 +164,7 @@ def _releases(agent: Agent, turns: int) -> bool:
 
 def _key_meeting(agent: Agent, step: AgentStep) -> tuple[int, int]:
     """Return what the agents that meet have in common."""
-    return step.event, agent.warp if step.kind == "warp" else agent.warp // 4
+    return step.event, agent.warp // 4 if step.kind == "wgmma" else agent.warp
 
 
 class _BlockState:
@@ -297,7 +297,7 @@ class _BlockState:
             return False
         self.met.discard(n)
         self._note_order(n, step, key[1])
-        if step.kind == "wgmma":
+        if step.kind in ("wgmma", "load"):
             self.outcome.moves.append((n, step.event))
         return True
 

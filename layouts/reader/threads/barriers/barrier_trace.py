@@ -22,6 +22,7 @@ from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, sprea
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
     from lanescope.reader.threads.instructions.asm_code import AsmCode
+    from lanescope.reader.threads.memory.records import MmaUse
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
@@ -59,10 +60,10 @@ class BarrierEvent:
 
     kind: init, arrive, copy (whose bytes arrive), wait, await (for the phase of an arrival), product, wgmma (each one,
     in a run that follows tiles), block (a barrier of threads), pass (an arrival at one that does not wait), join (a
-    wait after a pass), expect (of bytes, in a cluster) or warp; places: the mbarrier of every thread, or the number of
-    the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the expression of
-    that in the text itself, and origin that in a library; call: where the helper is called; commits: whether it arrives
-    when products have ended.
+    wait after a pass), expect (of bytes, in a cluster), warp or load (of what copies bring, by warps); places: the
+    mbarrier of every thread, or the number of the barrier; values: its count, its parity or the number of its arrival,
+    -1 for all threads; site: the expression of that in the text itself, and origin that in a library; call: where the
+    helper is called; commits: whether it arrives when products have ended.
     """
 
     kind: str
@@ -116,12 +117,13 @@ class BarrierTrace:
             raise TraceLostError
         self.peeked = event
 
-    def meet_warps(self, run: KernelRunner) -> None:
+    def meet_warps(self, run: KernelRunner, kind: str = "warp") -> None:
         """Note that the running threads of each warp meet; twice in a row is once."""
-        if self.events and not (self.events[-1].kind == "warp" and (self.events[-1].mask == run.mask).all()):
+        last = self.events[-1] if self.events else None
+        if last is not None and not (last.kind in (kind, "load") and (last.mask == run.mask).all()):
             nothing = np.zeros(run.threads, np.int64)
             at = run.find_own_place(run.calls[-1]) if run.calls else (0, 0)
-            self.events.append(BarrierEvent("warp", run.mask.copy(), nothing, nothing, at, at))
+            self.events.append(BarrierEvent(kind, run.mask.copy(), nothing, nothing, at, at))
 
     def note_product(self, run: KernelRunner, site: Span, at: Span | None = None) -> None:
         """Note that the running threads multiply, by default where the kernel's own lines lead to it."""
@@ -180,6 +182,9 @@ class BarrierTrace:
 
     def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
         """Follow an instruction on tensor memory."""
+
+    def note_warp_product(self, run: KernelRunner, use: MmaUse, added: Any) -> None:
+        """Note an mma of warps. added: the first register of C."""
 
     def note_store(self, run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
         """Note a store of the running threads to shared memory."""

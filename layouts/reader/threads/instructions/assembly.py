@@ -221,6 +221,8 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 ends=tuple(run.ends),
             )
         )
+        if run.barriers is not None:
+            run.barriers.note_warp_product(run, run.products[-1], code.get_value(added[0]) if added else None)
     outputs = split_operands(operands[0].strip("{} "))
     use = run.products[-1] if run.products and not run.is_full else None
     results = (

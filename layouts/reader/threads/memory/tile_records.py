@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from lanescope.descriptor.matrix import View
-from lanescope.reader.threads.memory.records import Span
+from lanescope.reader.threads.memory.records import MmaUse, Span
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
 
 
@@ -45,6 +45,19 @@ class LineMove:
     size: Ints
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxRead:
+    """A load of bytes by threads that TMA copies bring. record: of its bytes, whose origin is known when the copies are
+    in order; places: where they begin in shared memory, of every thread.
+    """
+
+    event: int
+    mask: Mask
+    places: Ints
+    size: int
+    record: int
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleCopy:
     """A tcgen05.cp.32x128b.warpx4 of scale factors. word: the descriptor of its source; column: where it puts them."""
@@ -67,10 +80,11 @@ class ScaleUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileProduct:
-    """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
-    before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
-    tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum is open; pair:
-    whether two blocks have a half of A, of B and of D each; scales: the scale factors of A and B.
+    """A wgmma, a tcgen05.mma, or an mma of warps. words: the descriptors of A and B of every thread; added: the first
+    register of D before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory:
+    whether D is in tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum
+    is open; pair: whether two blocks have a half of A, of B and of D each; scales: the scale factors of A and B; use:
+    the registers of an mma of warps.
     """
 
     event: int
@@ -85,6 +99,7 @@ class TileProduct:
     start: str = ""
     pair: bool = False
     scales: Mapping[str, ScaleUse] = field(default_factory=dict)
+    use: MmaUse | None = None
 
 
 Grid = tuple[int, int, int]

@@ -27,14 +27,24 @@ from lanescope.reader.threads.memory.matrix_reads import NEGATED, is_negated
 from lanescope.reader.threads.memory.scale_copies import list_scale_uses, make_line_move, make_scale_copy
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.staged_bytes import StagedBytes, StagedOrder
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory, Mask, Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import (
+    EMPTY,
+    DataBytes,
+    Ints,
+    LocalMemory,
+    Mask,
+    Pointer,
+    spread_coefficient,
+)
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
-from lanescope.reader.threads.memory.tile_records import BoxMove, LineMove, ScaleCopy, TileProduct, TileSetup
+from lanescope.reader.threads.memory.tile_records import BoxMove, BoxRead, LineMove, ScaleCopy, TileProduct, TileSetup
 from lanescope.reader.threads.memory.tile_steps import TileStep, TileSteps
+from lanescope.reader.threads.memory.warp_products import await_origin, make_warp_product, store_matrices
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
     from lanescope.reader.threads.instructions.asm_code import AsmCode
+    from lanescope.reader.threads.memory.records import MmaUse
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
@@ -48,13 +58,16 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(slots=True)
 class TileTrace(BarrierTrace):
-    """A trace that also has boxes and products."""
+    """A trace that also has boxes and products. warps: whether warps multiply, and load what copies bring."""
 
     setup: TileSetup | None = None
+    warps: bool = False
     loads: list[BoxMove] = field(default_factory=list)
     products: list[TileProduct] = field(default_factory=list)
+    products_of_warps: list[TileProduct] = field(default_factory=list)
     stores: list[BoxMove] = field(default_factory=list)
     lines: list[LineMove] = field(default_factory=list)
+    reads: list[BoxRead] = field(default_factory=list)
     scale_copies: list[ScaleCopy] = field(default_factory=list)
     staged: StagedBytes = field(default_factory=StagedBytes)
     order: StagedOrder = field(default_factory=StagedOrder)
@@ -88,7 +101,16 @@ class TileTrace(BarrierTrace):
             self.order.check_read(self.events, every[mask], np.flatnonzero(mask), site)
         if (data.record[mask] < 0).any():
             self._add_access(run, "load", places, (mask, data.size, site))
+        if self.warps and (data.record[mask] == EMPTY).any():
+            self.meet_warps(run, "load")
+            read, data = await_origin(run, data, places, mask)
+            self.reads.append(read)
+            return data
         return self.staged.replace_bytes(data, every, np.arange(len(places)))
+
+    def note_warp_product(self, run: KernelRunner, use: MmaUse, added: Any) -> None:
+        if self.warps:
+            self.products_of_warps.append(make_warp_product(len(run.results), use, added))
 
     def _add_access(self, run: KernelRunner, kind: str, places: Ints, of: tuple[Mask, int, Span]) -> None:
         """Add an access. of: its threads, the bytes of each of them, and its place."""
@@ -139,7 +161,7 @@ class TileTrace(BarrierTrace):
         elif _STORE.match(opcode):
             _note_box(code, opcode, operands, mask, -1)
         elif opcode.startswith("stmatrix."):
-            _store_matrices(code, opcode, operands)
+            store_matrices(code, opcode, operands)
         elif _SILENT.match(opcode):
             self.steps.follow_group(code, opcode, operands)
         else:
@@ -353,36 +375,3 @@ def _find_record(run: KernelRunner, value: Any) -> int:
         return 0
     records = np.unique(value.record[run.mask])
     return int(records[0]) if len(records) == 1 else 0
-
-
-def _store_matrices(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
-    """Execute stmatrix.
-
-    Lanes 8·i to 8·i + 7 give the addresses of the rows of matrix i (PTX ISA 9.1, 9.7.14.5.16, stmatrix).
-    """
-    run = code.run
-    address = code.get_shared_address(operands[0])
-    registers = [code.get_value(token) for token in split_operands(operands[1].strip("{} "))]
-    known = all(isinstance(one, DataBytes) and one.size == 4 for one in registers)
-    if not isinstance(address, ThreadNumber) or address.const is None or not known or "m8n8" not in opcode:
-        raise TraceLostError
-    lanes = np.arange(run.threads)
-    warp, matrix, row = lanes // 32 * 32, lanes % 32 // 8, lanes % 8
-    outer, mask = run.mask, run.mask & (matrix < len(registers))
-    source, byte = _find_row_elements(warp, row, ".trans" in opcode)
-    number = np.minimum(matrix, len(registers) - 1)[:, None]
-    parts = []
-    for name in ("record", "thread", "byte"):
-        stacked = np.stack([getattr(one, name) for one in registers])
-        parts.append(stacked[number, source, byte])
-    run.mask = mask
-    run.store_shared(address, DataBytes(*parts), code.get_site(operands[0]))
-    run.mask = outer
-
-
-def _find_row_elements(warp: Ints, row: Ints, transposed: bool) -> tuple[Ints, Ints]:
-    """Return (lane, byte of its register) of the 16 bytes of each lane's row."""
-    column, half = np.arange(16) // 2, np.arange(16) % 2
-    if transposed:
-        return warp[:, None] + 4 * column + row[:, None] // 2, 2 * (row[:, None] % 2) + half
-    return warp[:, None] + 4 * row[:, None] + column // 2, np.broadcast_to(2 * (column % 2) + half, (len(row), 16))

@@ -1,0 +1,115 @@
+"""What mma of warps multiply in a replayed block: elements of the boxes that TMA copies bring.
+
+Threads load them, such as by ldmatrix, at addresses that undo the swizzle themselves. A record of such a load gets its
+origin when the copies are in order: the coordinates of each thread's first byte, as one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lanescope.reader.threads.language.numbers import LONG, make_number
+from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
+from lanescope.reader.threads.memory.storage import Ints, LoadRecord
+from lanescope.reader.threads.memory.tile_records import BoxRead
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
+from lanescope.workbench.products.product_origins import LoadedBox, OperandOrigin, OriginFinder
+
+_LINE_BITS, _MOST_DIMENSIONS = 20, 3  # bytes of a line of a tensor are fewer than a number of these bits has
+_WARP = 32
+
+
+def note_owners(finder: OriginFinder, read: BoxRead, warp: int) -> None:
+    """Note which boxes a warp's threads load from: those that have arrived last."""
+    lanes = np.arange(_WARP * warp, _WARP * (warp + 1))
+    lanes = lanes[read.mask[lanes]]
+    owners = finder.read_owners.setdefault(read.record, np.full(len(read.mask), -1, np.int64))
+    first, last = read.places[lanes], read.places[lanes] + read.size - 1
+    inside = (first >= 0) & (last < SHARED_BYTES)
+    first, last = np.where(inside, first, 0), np.where(inside, last, 0)
+    same = inside & (finder.owner[first] == finder.owner[last])
+    owners[lanes] = np.where(same, finder.owner[first], -1)
+
+
+def settle_reads(finder: OriginFinder) -> None:
+    """Give the records of loads their origin, if all of their threads load from boxes of one map."""
+    for read in finder.trace.reads:
+        owners = finder.read_owners.get(read.record)
+        mine = owners[read.mask] if owners is not None else np.full(1, -1)
+        numbers = np.unique(mine).tolist()
+        boxes = {n: finder.boxes[n] for n in numbers if n >= 0}
+        if owners is None or len(boxes) < len(numbers) or len({id(box.map) for box in boxes.values()}) != 1:
+            continue
+        offsets = np.zeros(len(owners), np.int64)
+        for n, box in boxes.items():
+            lanes = np.flatnonzero(read.mask & (owners == n))
+            offsets[lanes] = _join_coordinates(box, box.find_coordinates(read.places[lanes]))
+        first = next(iter(boxes.values()))
+        array = first.map.names[-1] if first.map.names else first.map.source
+        finder.run.records[read.record] = LoadRecord(array, make_number(offsets, LONG), first.move.site)
+
+
+def _join_coordinates(box: LoadedBox, at: Ints) -> Ints:
+    """Return coordinates [places, dimensions] as one number: bytes along the innermost one, lines of 1 MB."""
+    number = at[:, 0] * (box.map.element_bits or 8) // 8
+    for n in range(1, at.shape[1]):
+        number = number + (at[:, n] << _LINE_BITS * n)
+    return np.asarray(number, np.int64)
+
+
+def _split_coordinates(box: LoadedBox, numbers: Ints) -> Ints:
+    """Return the coordinates that numbers stand for."""
+    count = len(box.find_start())
+    parts = [(numbers >> _LINE_BITS * n) & ((1 << _LINE_BITS) - 1) for n in range(count - 1)]
+    parts.append(numbers >> _LINE_BITS * (count - 1))
+    parts[0] = parts[0] * 8 // (box.map.element_bits or 8)
+    return np.stack(parts, axis=-1)
+
+
+def locate_products(finder: OriginFinder) -> None:
+    """Find the origins of the operands of all products of warps."""
+    known: dict[tuple[int, int], tuple[OperandOrigin, Ints] | None] = {}
+    for product in finder.trace.products_of_warps:
+        assert product.use is not None
+        located = {name: dict(_list_operands(finder, product.use, name)) for name in "ab"}
+        for warp in located["a"].keys() & located["b"].keys():
+            found = {}
+            for name, of_warp in located.items():
+                key = id(of_warp[warp]), warp
+                if key not in known:
+                    known[key] = _find_operand(finder, product.use, name, warp, of_warp[warp])
+                found[name] = known[key]
+            a, b = found["a"], found["b"]
+            if a is not None and b is not None and np.array_equal(a[1], b[1]):
+                finder.origins[product.event, warp] = {"a": a[0], "b": b[0]}
+
+
+def _list_operands(finder: OriginFinder, use: MmaUse, name: str) -> Iterator[tuple[int, FragmentOrigin]]:
+    """Yield (warp, origin) of an operand, as far as it is of rows and columns."""
+    instruction = find_mma(use.opcode)
+    warps = locate_operand(finder.run, use, instruction, name).warps if instruction is not None else None
+    active = np.flatnonzero(use.active.reshape(-1, _WARP).all(axis=1)).tolist()
+    for warp, one in zip(active, warps or (), strict=False):
+        if one.separable and one.names == ("",) and not one.computed and one.unit == 8:
+            yield warp, one
+
+
+def _find_operand(
+    finder: OriginFinder, use: MmaUse, name: str, warp: int, one: FragmentOrigin
+) -> tuple[OperandOrigin, Ints] | None:
+    """Return (an operand by the coordinates of its rows, the position along K of each of its columns)."""
+    data = (use.a if name == "a" else use.b)[0].data
+    if data is None:
+        return None
+    record, thread = int(data.record[_WARP * warp, 0]), int(data.thread[_WARP * warp, 0])
+    owners = finder.read_owners.get(record)
+    if owners is None or owners[thread] < 0:
+        return None
+    box, grid = finder.boxes[int(owners[thread])], one.places[0]
+    columns = _split_coordinates(box, grid[0])
+    order = (columns - columns[0]).sum(axis=1)  # along the one dimension in which they differ
+    return OperandOrigin(_split_coordinates(box, grid[:, 0]), columns[-1], box), order

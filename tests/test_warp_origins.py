@@ -1,0 +1,109 @@
+"""mma.sync of tiles that TMA fills with a swizzle, read by ldmatrix at addresses that undo it: D is compared with A·B."""
+
+from __future__ import annotations
+
+from tests.cases import for_each
+from tests.checked import check_whole, list_findings
+from tests.transfer_kernels import plant
+
+KERNEL = r"""
+#include <cuda.h>
+#include <cuda_fp16.h>
+constexpr int BM = 64, BN = 64, BK = 64, STAGES = 2, TILE = BM * BK * 2;
+__device__ unsigned chunk(unsigned tile, int row, int c) { return tile + row * 128 + ((c ^ (row % 8)) * 16); }
+__device__ void wait(unsigned bar, int parity) {
+  unsigned done = 0;
+  while (!done)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(bar), "r"(parity));
+}
+__device__ void copy(unsigned to, const CUtensorMap* map, int x, int y, unsigned bar) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+               :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(bar) : "memory");
+}
+__global__ void gemm(const __grid_constant__ CUtensorMap ta, const __grid_constant__ CUtensorMap tb, float* C, int M,
+                     int N, int K) {
+  __shared__ alignas(1024) char tiles[STAGES][2][TILE];
+  __shared__ alignas(8) unsigned long long bars[2 * STAGES];
+  const unsigned bar = __cvta_generic_to_shared(bars), empty = bar + 8 * STAGES;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, m = blockIdx.y * BM, n = blockIdx.x * BN;
+  if (threadIdx.x == 0)
+    for (int s = 0; s < STAGES; ++s) {
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(bar + 8 * s), "r"(1));
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(empty + 8 * s), "r"(4));
+    }
+  __syncthreads();
+  if (warp == 4) {
+    if (lane == 0)
+      for (int t = 0; t < K / BK; ++t) {
+        const unsigned s = t % STAGES, to = __cvta_generic_to_shared(tiles[s]);
+        if (t >= STAGES) wait(empty + 8 * s, (t / STAGES - 1) % 2);
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bar + 8 * s), "r"(2 * TILE));
+        copy(to, &ta, t * BK, m, bar + 8 * s);
+        copy(to + TILE, &tb, t * BK, n, bar + 8 * s);
+      }
+    return;
+  }
+  float d[8][4] = {};
+  for (int t = 0; t < K / BK; ++t) {
+    const unsigned s = t % STAGES, tile = __cvta_generic_to_shared(tiles[s]);
+    wait(bar + 8 * s, t / STAGES % 2);
+    for (int k = 0; k < BK / 16; ++k) {
+      unsigned a[4], b[2];
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                   : "r"(chunk(tile, warp * 16 + lane % 16, k * 2 + lane / 16)));
+      for (int j = 0; j < 8; ++j) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                     : "=r"(b[0]), "=r"(b[1]) : "r"(chunk(tile + TILE, j * 8 + lane % 8, k * 2 + lane / 8 % 2)));
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+      }
+    }
+    if (lane == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(empty + 8 * s));
+  }
+  for (int j = 0; j < 8; ++j)
+    for (int e = 0; e < 4; ++e)
+      C[(m + warp * 16 + lane / 4 + e / 2 * 8) * N + n + j * 8 + lane % 4 * 2 + e % 2] = d[j][e];
+}
+void encode(CUtensorMap* map, half* matrix, int rows, int K, int box_rows) {
+  cuuint64_t dims[2] = {(cuuint64_t)K, (cuuint64_t)rows}, strides[1] = {(cuuint64_t)K * 2};
+  cuuint32_t box[2] = {BK, (cuuint32_t)box_rows}, ones[2] = {1, 1};
+  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, matrix, dims, strides, box, ones,
+                         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+void launch(half* A, half* B, float* C, int M, int N, int K) {
+  CUtensorMap ta, tb;
+  encode(&ta, A, M, K, BM);
+  encode(&tb, B, N, K, BN);
+  gemm<<<dim3(N / BN, M / BM), 160>>>(ta, tb, C, M, N, K);
+}
+"""
+
+
+def test_a_right_kernel_is_verified() -> None:
+    report = check_whole(KERNEL)
+    assert not (report.findings, report.open, report.doubts) != ((), (), ())
+    assert [kernel.gap for kernel in report.kernels] == [""]
+    assert report.steps == 2
+
+
+MISTAKES = [
+    ("c ^ (row % 8)", "c ^ (row % 4)", "fragment_mismatch", "a[2]"),
+    ("SWIZZLE_128B", "SWIZZLE_64B", "fragment_mismatch", "a[2]"),
+    ("lane / 8 % 2", "lane / 16 % 2", "k_repeated", "k * 2"),
+    ("&tb, t * BK, n,", "&tb, t * BK, m,", "row_coordinate_wrong", "copy(to + TILE"),
+    ("&ta, t * BK, m,", "&ta, m, t * BK,", "k_coordinate_wrong", "copy(to, &ta"),
+    ('"r"(2 * TILE)', '"r"(TILE)', "expect_tx_differs", "2 * TILE"),
+    ("(m + warp * 16 +", "(m + warp * 8 +", "result_misplaced", "C[("),
+    ('"r"(b[0]), "r"(b[1]));', '"r"(b[1]), "r"(b[0]));', "registers_exchanged", '"r"(b[1])'),
+]
+
+
+@for_each(("old", "new", "code", "line"), MISTAKES)
+def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
+    found = list_findings(plant((old, new), text=KERNEL), check_whole)
+    print(found)
+    assert line in dict(found).get(code, f"none of it: {found}")
