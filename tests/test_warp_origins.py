@@ -1,7 +1,9 @@
-"""mma.sync of tiles that TMA fills with a swizzle, read by ldmatrix at addresses that undo it: D is compared with A·B."""
+"""mma.sync of tiles that TMA fills with a swizzle and ldmatrix reads: D is compared with A·B."""
 
 from __future__ import annotations
 
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.maps.tensor_maps import find_evaluation_maps
 from tests.cases import for_each
 from tests.checked import check_whole, list_findings
 from tests.transfer_kernels import plant
@@ -56,7 +58,8 @@ __global__ void gemm(const __grid_constant__ CUtensorMap ta, const __grid_consta
       for (int j = 0; j < 8; ++j) {
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                      : "=r"(b[0]), "=r"(b[1]) : "r"(chunk(tile + TILE, j * 8 + lane % 8, k * 2 + lane / 8 % 2)));
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9},"
+                     " {%0, %1, %2, %3};"
                      : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
       }
@@ -85,25 +88,36 @@ void launch(half* A, half* B, float* C, int M, int N, int K) {
 
 def test_a_right_kernel_is_verified() -> None:
     report = check_whole(KERNEL)
-    assert not (report.findings, report.open, report.doubts) != ((), (), ())
+    assert not report.findings and not report.open and not report.doubts
     assert [kernel.gap for kernel in report.kernels] == [""]
     assert report.steps == 2
 
 
 MISTAKES = [
-    ("c ^ (row % 8)", "c ^ (row % 4)", "fragment_mismatch", "a[2]"),
-    ("SWIZZLE_128B", "SWIZZLE_64B", "fragment_mismatch", "a[2]"),
+    ("c ^ (row % 8)", "c ^ (row % 4)", "fragment_mismatch", "chunk(tile + TILE"),
+    ("SWIZZLE_128B", "SWIZZLE_64B", "fragment_mismatch", "chunk(tile + TILE"),
     ("lane / 8 % 2", "lane / 16 % 2", "k_repeated", "k * 2"),
     ("&tb, t * BK, n,", "&tb, t * BK, m,", "row_coordinate_wrong", "copy(to + TILE"),
-    ("&ta, t * BK, m,", "&ta, m, t * BK,", "k_coordinate_wrong", "copy(to, &ta"),
-    ('"r"(2 * TILE)', '"r"(TILE)', "expect_tx_differs", "2 * TILE"),
+    ("&ta, t * BK, m,", "&ta, m, t * BK,", "coordinates_exchanged", "copy(to, &ta"),
+    ('"r"(2 * TILE)', '"r"(TILE)', "expect_tx_bytes", "(TILE)"),
     ("(m + warp * 16 +", "(m + warp * 8 +", "result_misplaced", "C[("),
-    ('"r"(b[0]), "r"(b[1]));', '"r"(b[1]), "r"(b[0]));', "registers_exchanged", '"r"(b[1])'),
+    ('"r"(b[0]), "r"(b[1]));', '"r"(b[1]), "r"(b[0]));', "registers_exchanged", "(b[1])"),
 ]
 
 
-@for_each(("old", "new", "code", "line"), MISTAKES)
+@for_each(("old", "new", "code", "line"), MISTAKES, sample=2)
 def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     found = list_findings(plant((old, new), text=KERNEL), check_whole)
-    print(found)
     assert line in dict(found).get(code, f"none of it: {found}")
+
+
+def test_a_full_specialization_is_chosen_beside_types_that_are_not_known() -> None:
+    traits = """template <typename T> struct Traits;
+template <> struct Traits<half> { static constexpr CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16; };
+template <> struct Traits<bf16> { static constexpr CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16; };
+template <typename T> void encode(CUtensorMap* map, T* matrix, """
+    types = "CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2", "Traits<T>::type, 2"
+    text = plant(("void encode(CUtensorMap* map, half* matrix, ", traits), types, text=KERNEL)
+    code = evaluate_text(text)
+    assert code is not None
+    assert {one.element_bits for one in find_evaluation_maps(code)} == {16}

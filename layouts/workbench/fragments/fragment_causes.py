@@ -20,6 +20,8 @@ from lanescope.workbench.fragments.thread_steps import Product, is_turned, is_tu
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.text.known_values import find_common_value
 
+_PAIR = 2  # registers of an operand that has one after the other along K
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedProduct:
@@ -249,8 +251,10 @@ def _find_load_cause(judge: JudgedProduct, arrived: ArrivedOperand) -> str:
         return ""
     runner, use = judge.run.runner, judge.use
     wide = arrived.instruction.operand(arrived.name).container_bits == 16
-    transposed = wide and _is_right(judge, arrived.name, reload_operand(runner, use, arrived, True, False))
-    exchanged = _is_right(judge, arrived.name, reload_operand(runner, use, arrived, False, True))
+    transposed = wide and _is_right(judge, arrived.name, reload_operand(runner, use, arrived, True))
+    numbers = {register.number for register in arrived.registers}
+    pairs = [(1, 2), *[(min(numbers), max(numbers))] * (len(numbers) == len(arrived.registers) == _PAIR)]
+    exchanged = any(_is_right(judge, arrived.name, reload_operand(runner, use, arrived, False, one)) for one in pairs)
     extra = ".trans" in arrived.loads[0].opcode
     codes = {
         (True, True): "trans_or_exchanged",

@@ -203,14 +203,14 @@ def _is_open(record: Ints) -> bool:
 
 
 def reload_operand(
-    run: KernelRunner, use: MmaUse, operand: ArrivedOperand, toggle: bool, exchange: bool
+    run: KernelRunner, use: MmaUse, operand: ArrivedOperand, toggle: bool, exchanged: tuple[int, ...] = ()
 ) -> tuple[FragmentOrigin, ...] | None:
-    """Return what would arrive if its ldmatrix had .trans, or matrices 1 and 2 exchanged."""
+    """Return what would arrive if its ldmatrix had .trans, or two matrices exchanged."""
     data = []
     for register in operand.registers:
         if register.load is None:
             return None
-        number = {1: 2, 2: 1}.get(register.number, register.number) if exchange else register.number
+        number = sum(exchanged) - register.number if register.number in exchanged else register.number
         if number >= (4 if ".x4" in register.load.opcode else 2 if ".x2" in register.load.opcode else 1):
             return None
         data.append(gather_register(register.load.rows, number, (".trans" in register.load.opcode) != toggle))

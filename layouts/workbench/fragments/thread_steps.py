@@ -25,8 +25,8 @@ def is_turned(
         alone = _count_step(operands[other.name].warps, other.warps) == 1
         if not alone or _count_step(before.warps, operand.warps) is not None:
             continue
-        old = reload_operand(runner, use, before, True, False)
-        new = reload_operand(runner, product, operand, True, False)
+        old = reload_operand(runner, use, before, True)
+        new = reload_operand(runner, product, operand, True)
         named = any(name and k for name, k in zip(new[0].names, new[0].k_step, strict=True)) if new else False
         if named and _count_step(old, new) == 1:
             return True

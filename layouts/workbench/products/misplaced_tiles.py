@@ -312,15 +312,15 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
     what = "row" if side == 0 else "column"
     made = int(tile.made[:, side].min())
     put = made + (wrong.rows, wrong.columns)[side]
-    of_group = "" if tile.sum.products[0].in_memory else f", warpgroup {tile.group}"
+    unit = tile.sum.finder.unit
+    of_group = "" if tile.sum.products[0].in_memory else f", {unit} {tile.group}"
     who = f"block ({', '.join(map(str, tile.block))}){of_group}"
     sizes = f"D of {tile.size[0]} × {tile.size[1]}"
     shared = None if both else _find_shared_read(shifted, side)
     if shared is not None:
         message = (
-            f"Warpgroup {tile.group} multiplies rows of {name} from {made} on, of which warpgroup {shared.group} takes"
-            f" some, too, and D is stored in other {what}s of {array}: check what moves this address from warpgroup to"
-            " warpgroup."
+            f"{unit.capitalize()} {tile.group} multiplies rows of {name} from {made} on, of which {unit} {shared.group}"
+            f" takes some, too, and D is stored in other {what}s of {array}: check what moves this address between them."
         )
         product = tile.sum.products[0]
         return Pitfall("warpgroups_overlap", message, (*product.calls, product.sites[name.lower()])[0])

@@ -223,6 +223,7 @@ class OriginFinder:
         for product in (*self.trace.products, *self.trace.products_of_warps):
             self.products[product.result].append(product)
         self.width = 1 if self.trace.products_of_warps else WARPGROUP  # the warps that have a D together
+        self.unit = "warp" if self.trace.products_of_warps else "warpgroup"
         self.read_owners: dict[int, Ints] = {}  # by the record of a load: the number of the box of every thread
         self.sums: dict[tuple[int, int], SumOrigin | None] = {}
         self.boxes: list[LoadedBox] = []
@@ -319,18 +320,25 @@ class OriginFinder:
         """Return the first warp that multiplies for a result."""
         return int(np.flatnonzero(self.products[result][0].mask)[0]) // 32 if self.products[result] else 0
 
-    def _find_sum(self, result: int, warp: int) -> SumOrigin | None:
+    def list_products(self, result: int, warp: int) -> list[TileProduct]:
+        """Return the products that add to one D in one warp; none if one of them is not known."""
         seen: list[int] = []
         products: list[TileProduct] = []
         at: int | None = result
         while at is not None:
             if at in seen or at not in self.products:
-                return None
+                return []
             seen.append(at)
             products = [*self.products[at], *products]
             added = self.products[at][0].added
             record = int(added.record[32 * warp, 0]) if added is not None else 0
             at = -record - 1 if record < 0 else None
+        return products
+
+    def _find_sum(self, result: int, warp: int) -> SumOrigin | None:
+        products = self.list_products(result, warp)
+        if not products:
+            return None
         chain = [product.event for product in products]
         sides = []
         for name in "ab":

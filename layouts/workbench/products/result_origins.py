@@ -68,6 +68,7 @@ from lanescope.workbench.products.unproved_results import (
     list_all_sums,
     make_open_point,
 )
+from lanescope.workbench.products.warp_origins import find_exchanged_coordinates
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.shared_budget import find_short_launches
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, list_reached_texts
@@ -322,6 +323,9 @@ def _judge_kernel(
         return None, _UNREPLAYED
     if not all(finder.run.turn_counts.are_multiples for finder in finders):
         return None, _NO_MULTIPLE
+    exchanged = next(filter(None, map(find_exchanged_coordinates, finders)), None)
+    if exchanged is not None:
+        return exchanged, ""
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, SumOrigin] = {}
     for finder in finders:

@@ -6,10 +6,11 @@ origin when the copies are in order: the coordinates of each thread's first byte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
@@ -21,6 +22,7 @@ from lanescope.workbench.products.product_origins import LoadedBox, OperandOrigi
 
 _LINE_BITS, _MOST_DIMENSIONS = 20, 3  # bytes of a line of a tensor are fewer than a number of these bits has
 _WARP = 32
+_LEAST_SLICES = 3
 
 
 def note_owners(finder: OriginFinder, read: BoxRead, warp: int) -> None:
@@ -113,3 +115,32 @@ def _find_operand(
     columns = _split_coordinates(box, grid[0])
     order = (columns - columns[0]).sum(axis=1)  # along the one dimension in which they differ
     return OperandOrigin(_split_coordinates(box, grid[:, 0]), columns[-1], box), order
+
+
+def find_exchanged_coordinates(finder: OriginFinder) -> Pitfall | None:
+    """Return the finding of copies of one operand that move along its rows while those of the other move along K."""
+    for result in list(finder.products):
+        warp = finder.find_first_warp(result)
+        chain = [finder.origins.get((one.event, warp), {}) for one in finder.list_products(result, warp)]
+        sides = {name: [one for one in (of.get(name) for of in chain) if one is not None] for name in "ab"}
+        if len(chain) < _LEAST_SLICES or any(len(of) < len(chain) for of in sides.values()):
+            continue
+        moves = {name: _list_moves(of) for name, of in sides.items()}
+        turned = [name for name, (rows, k) in moves.items() if rows and not k]
+        if len(turned) == 1 and moves["ab".replace(turned[0], "")] == (False, True):
+            move = sides[turned[0]][-1].box.move
+            message = (
+                f"The K coordinate of {turned[0].upper()} stays the same, and its row coordinate advances with K: the"
+                " innermost coordinate comes first."
+            )
+            return Pitfall("coordinates_exchanged", message, move.call if move.call != (0, 0) else move.site)
+    return None
+
+
+def _list_moves(origins: Sequence[OperandOrigin]) -> tuple[bool, bool]:
+    """Return whether the boxes of an operand's slices move along its rows, and along K."""
+    first = origins[0]
+    starts = np.stack([one.box.find_start() for one in origins])
+    moved = (starts != starts[0]).any(axis=0)
+    rows, k = (first.rows != first.rows[0]).any(axis=0), first.last != first.rows[0]
+    return bool((moved & rows).any()), bool((moved & k).any())

@@ -33,6 +33,9 @@ def choose_special(
             unsure = True
         else:
             fitting.append((special, match.bound))
+    full = [one for one in fitting if not one[0].templates]
+    if full:
+        return full[0]  # a program has one with these arguments, and none is more specialized
     if unsure:
         return None
     if len(fitting) < 2:
