@@ -117,7 +117,7 @@ def test_a_text_that_cannot_be_checked_with_an_edit_keeps_its_report() -> None:
 def test_a_mistake_that_a_run_shows_moves_only_if_d_is_known_then(shown_by_run: bool, moves: bool) -> None:
     (finding,) = make_report(True).findings
     before = replace(make_report(True), findings=(replace(finding, of_result=shown_by_run),))
-    unknown = OpenPoint("D of use is not known to be A·B.", finding.span, kernel="use")
+    unknown = OpenPoint("D of use is not known to be A·B.", finding.span, result="D", kernel="use")
 
     def recheck(edit: TextEdit) -> CheckReport:
         right = "x & 3;" in apply_edits(TEXT, (edit,))

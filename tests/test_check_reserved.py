@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lanescope.app.check.facts import SourceText
+import dataclasses
+
+from lanescope.app.check.facts import OpenQuestion, SourceSpan, SourceText
 from lanescope.app.check.notes import list_totals
 from lanescope.app.check.running import check_source, merge_reports
 from tests.cases import for_each
@@ -132,3 +134,12 @@ def test_a_constant_to_which_the_start_is_added_is_no_descriptor_of_its_own() ->
 """
     report = check_text(text)
     assert [text[slice(*one.spans[0])].split()[0] for one in report.checked] == ["a", "b"]
+
+
+@for_each("result", ["", "D of gemm"])
+def test_a_result_is_open_whatever_its_note_says(result: str) -> None:
+    place = SourceSpan(file="a.cu", line=1, column=1, end_line=1, end_column=2)
+    question = OpenQuestion(message="D of gemm is not known to be A·B.", place=place, needs=[], result=result)
+    report = merge_reports([check_source(SourceText("a.cu", RIGHT), 60)])
+    totals = list(list_totals(dataclasses.replace(report, open=[question])))
+    assert totals[-1].endswith("; D of gemm is open") == bool(result)

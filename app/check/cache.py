@@ -74,10 +74,7 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
     return SourceReport(
         CheckedSource(**value["source"]),
         tuple(map(_decode_finding, value["findings"])),
-        tuple(
-            OpenQuestion(message=item["message"], place=SourceSpan(**item["place"]), needs=item["needs"])
-            for item in value["open"]
-        ),
+        tuple(OpenQuestion(**{**item, "place": SourceSpan(**item["place"])}) for item in value["open"]),
         tuple(map(_decode_finding, value["doubts"])),
         tuple((str(reason), int(count), SourceSpan(**place)) for reason, count, place in value["unverified"]),
         tuple((SourceSpan(**place), str(gap)) for place, gap in value["descriptors"]),

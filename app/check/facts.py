@@ -71,6 +71,7 @@ class OpenQuestion:
     message: str
     place: SourceSpan
     needs: Annotated[list[str], Description("Names that -D takes for it.")]
+    result: Annotated[str, Description("The result that is not known, such as D of a kernel; empty for others.")] = ""
 
 
 @fact

@@ -15,7 +15,6 @@ from lanescope.app.check.running import (
 )
 from lanescope.inputs import format_count, join_words
 
-_OPEN_RESULT = " is not known to be "  # after D or O and its kernel
 _MOST_RESULTS = 3  # kernels that are named
 
 
@@ -126,11 +125,9 @@ def _list_verdicts(report: CheckReport) -> Iterator[str]:
     for lack in sorted({name_unrecognized(source.multiplier) for source in silent}):
         names = [source.multiplier for source in silent if name_unrecognized(source.multiplier) == lack]
         yield f"{format_count(len(names), 'file')} with {'/'.join(sorted({*names}))} and {lack}"
-    results = dict.fromkeys(
-        one.message.partition(_OPEN_RESULT)[0] for one in report.open if _OPEN_RESULT in one.message
-    )
+    results = list(dict.fromkeys(one.result for one in report.open if one.result))
     if results:
-        shown = list(results)[:_MOST_RESULTS]
+        shown = results[:_MOST_RESULTS]
         rest = [f"that of {format_count(len(results) - len(shown), 'other kernel')}"] * (len(results) > len(shown))
         yield f"{join_words([*shown, *rest])} {'is' if len(results) == 1 else 'are'} open"
     if unread:

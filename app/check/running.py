@@ -157,7 +157,12 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
         ),
         (
             *(
-                OpenQuestion(message=item.message, place=source.locate(item.span), needs=list(item.needs))
+                OpenQuestion(
+                    message=item.message,
+                    place=source.locate(item.span),
+                    needs=list(item.needs),
+                    result=f"{item.result} of {item.kernel}" if item.of_result else "",
+                )
                 for item in result.open
             ),
             *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)), needs=[])] if source.too_long else []),

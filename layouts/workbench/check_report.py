@@ -27,19 +27,22 @@ FindRepair = Callable[[Iterable[Span]], ProductRepair | None]  # takes places wh
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it; kernel:
-    that of which D is not known to be A·B, "" for another question.
+    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it.
+
+    result, kernel: D or O, and the kernel of which it is not known, "" for another question; reason: why.
     """
 
     message: str
     span: Span
     needs: tuple[str, ...] = ()
+    result: str = ""
     kernel: str = ""
+    reason: str = ""
 
     @property
     def of_result(self) -> bool:
         """Whether it is what a kernel computes."""
-        return bool(self.kernel)
+        return bool(self.result)
 
 
 @dataclass(frozen=True, slots=True)

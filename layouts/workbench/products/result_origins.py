@@ -127,7 +127,7 @@ def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     """Judge the kernels with the usual K, and with those that what is open asks for; None if the program refuses it."""
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
     for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
-        asked = report is not None and any(before in point.message for point in report.open)
+        asked = report is not None and any(before in point.reason for point in report.open)
         if asked and not limits_depth(first.source.blank, size):
             report = replace(first, size=size).judge() or report
     return report

@@ -46,7 +46,8 @@ def make_open_point(
     """Make the open point of a kernel whose result is not proved, by default at its name."""
     at = blank.rfind(kernel.name, 0, kernel.body[0])
     message = f"{result[0]} of {kernel.name} is not known to be {result[1]}: {reason}."
-    return OpenPoint(message, place or (at, at + len(kernel.name)), kernel=kernel.name)
+    span = place or (at, at + len(kernel.name))
+    return OpenPoint(message, span, result=result[0], kernel=kernel.name, reason=reason)
 
 
 def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> str:
