@@ -91,7 +91,8 @@ MISTAKES = [
         plant(
             (
                 "for (int j = 0; j < 16; ++j)\n      for (int h",
-                "bf16* mine = staged + (threadIdx.x % 128 / 32 * 16 + lane / 4) * BN;\n    for (int j = 0; j < 16; ++j)\n      for (int h",
+                "bf16* mine = staged + (threadIdx.x % 128 / 32 * 16 + lane / 4) * BN;\n"
+                "    for (int j = 0; j < 16; ++j)\n      for (int h",
             ),
             ("staged[(threadIdx.x % 128 / 32 * 16 + lane / 4 + 8 * h) * BN +", "mine[8 * h * BN +"),
             text=ONE_COPY,

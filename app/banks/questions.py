@@ -21,12 +21,13 @@ from lanescope.cute import text
 from lanescope.errors import LayoutError
 from lanescope.inputs import LONGEST_KEY, parse_choice
 from lanescope.ptx.architectures import ARCHITECTURES
+from lanescope.ptx.threads import WARP
 from lanescope.shared import banks
 from lanescope.shared.swizzle import MODES, Swizzle
 
 Address = Annotated[
     list[Number | None],
-    Description("One byte address per lane; null for an inactive lane.", limits={"maxItems": banks.LANES}),
+    Description("One byte address per lane; null for an inactive lane.", limits={"maxItems": WARP}),
 ]
 SwizzleText = Annotated[str, Description("", ("none", "128B", "3,4,3"), {"maxLength": LONGEST_KEY})]
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"

@@ -22,9 +22,10 @@ from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.errors import LayoutError
 from lanescope.product.plan import ProductPlan
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.threads import WARP
 from lanescope.render import kernel_device
 from lanescope.render.kernel_host import DEFAULT_SHARED
-from lanescope.shared.banks import LANES, BankAccess
+from lanescope.shared.banks import BankAccess
 
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
@@ -237,7 +238,7 @@ class CudaDevice:
     def launch_accesses(self, access: BankAccess, offsets: Sequence[int | None], repeat: int) -> Array:
         """Launch the timed loop of an access once: (first clock, last clock) of each warp."""
         active = [INACTIVE if offset is None else offset for offset in offsets]
-        lanes = np.array(active + active[:1] * (LANES - len(active)), np.uint32)
+        lanes = np.array(active + active[:1] * (WARP - len(active)), np.uint32)
         (clocks,) = self.run_kernel(
             kernel_source.render_timing_loop(access.name, "k"),
             np.zeros(2 * kernel_source.WARPS, np.int64),

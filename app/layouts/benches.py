@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import stage
-from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, LANES, CellColouring, HolderMap, MapBench, colour_by_chunk
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, CellColouring, HolderMap, MapBench, colour_by_chunk
 from lanescope.app.kit.maps.script_data import build_page_data
 from lanescope.app.layouts.sheet_pictures import WORDS, find_moves
+from lanescope.ptx.threads import WARP
 from lanescope.render.sheet import TileSheet, sort_into_categories
 from lanescope.render.tensor import TensorSheet
 from lanescope.tiles.convert import Conversion
@@ -57,7 +58,7 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
 
 
 def build_thread_bench(
-    path: str, says: str, maps: Sequence[HolderMap], letter: str, of: Mapping[str, str], lanes: int = LANES
+    path: str, says: str, maps: Sequence[HolderMap], letter: str, of: Mapping[str, str], lanes: int = WARP
 ) -> MapBench:
     """Return maps of threads side by side. letter: V or R of a value; of: further colourings and their names; lanes:
     threads per warp.

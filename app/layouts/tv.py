@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.maps.bench import LANES, MapBench
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.stage import LOOK
 from lanescope.app.kit.question_form import add_wrong_fields, fill_fields, require_values
 from lanescope.app.layouts import benches
@@ -39,6 +39,7 @@ from lanescope.cute.text import parse_coordinate, parse_cute_layout
 from lanescope.cute.tuples import make_compact_strides
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, quote_value, shorten_value
+from lanescope.ptx.threads import WARP
 from lanescope.render.sheet import DrawingPlane, TileSheet, draw_sheets, make_threads_sheet
 from lanescope.tiles.convert import Conversion, count_moves
 from lanescope.tiles.feeds import find_fed_operands
@@ -350,7 +351,7 @@ def _build_conversion(
         raise error.move_to_field("to") from None
     threads = max(index.shape[0], target.shape[0])
     have, want = (_number_row_major(one, sizes) for one in (index, target))
-    found = count_moves(have, want, prod(sizes), (LANES, threads), bits)
+    found = count_moves(have, want, prod(sizes), (WARP, threads), bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
     title, text = WAYS[found.way if found.way != "cluster" else "shared"]
     back = link_page(fields, {"cute": str(second), "to": str(read)})

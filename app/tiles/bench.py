@@ -25,10 +25,10 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import WARP
+from lanescope.ptx.threads import WARPGROUP
 from lanescope.render import window
 from lanescope.tiles import code, shades
 from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
-from lanescope.tiles.shades import WARPGROUP
 
 SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
 

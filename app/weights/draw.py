@@ -13,8 +13,9 @@ from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
 from lanescope.app.weights.facts import LEAST
 from lanescope.app.weights.find import FIELD_NAMES
+from lanescope.ptx.threads import WARP
 from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
-from lanescope.weights.layout import WARP, WeightLayout, WeightPlace
+from lanescope.weights.layout import WeightLayout, WeightPlace
 
 Longs = NDArray[np.int64]
 GROUP, COLOURS = 4, 8

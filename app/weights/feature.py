@@ -11,8 +11,8 @@ from lanescope.app.weights.draw import caption_weights, draw_weights
 from lanescope.app.weights.facts import WeightFacts, WeightQuestion, find_place, locate_weight, make_layout
 from lanescope.app.weights.find import FIELD_NAMES
 from lanescope.ptx import catalog
+from lanescope.ptx.threads import WARP
 from lanescope.render.weights import render_weights
-from lanescope.weights.layout import WARP
 
 
 def build_weight_context(question: WeightQuestion, answer: WeightFacts) -> dict[str, Any]:

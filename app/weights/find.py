@@ -6,7 +6,8 @@ import re
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
-from lanescope.weights.layout import WARP, WeightLayout
+from lanescope.ptx.threads import WARP
+from lanescope.weights.layout import WeightLayout
 
 EXAMPLE = "W[5, 18]"
 _NUMBER = r"(\d{1,9})"

@@ -15,8 +15,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.codec import Bits, mask_unread_bits
 from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.threads import WARPGROUP
 
-WARPGROUP = 128
 LEAST_SAME, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that belong to its own matrix, and to the other one
 MOST_CHANCE = 0.1  # maximum share of register pairs that look adjacent without a fill
 MULTIPLY = (KINDS[WGMMA], KINDS[MMA])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lanescope.ptx.pattern import FormulaWords
+from lanescope.ptx.threads import WARP as WARP_THREADS, WARPGROUP as WARPGROUP_THREADS
 
 
 class InstructionVerb(StrEnum):
@@ -60,7 +61,7 @@ class ExecutionScope:
     @property
     def several(self) -> bool:
         """Whether it is more than one warp."""
-        return self.place is OperandPlace.REGISTERS and self.threads > _WARP
+        return self.place is OperandPlace.REGISTERS and self.threads > WARP_THREADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,11 @@ class OpcodeWords:
         return tuple(self.text.split("."))
 
 
-_WARP = 32
 _GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
-WARP = ExecutionScope("warp", _WARP, "lane", "one warp", FormulaWords("%laneid", "i", _GROUP_WORDS))
+WARP = ExecutionScope("warp", WARP_THREADS, "lane", "one warp", FormulaWords("%laneid", "i", _GROUP_WORDS))
 WARPGROUP = ExecutionScope(
     "warpgroup",
-    128,
+    WARPGROUP_THREADS,
     "thread",
     "four warps",
     FormulaWords("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_digits, shorten_value
 from lanescope.notebook import NotebookObject
+from lanescope.ptx.threads import WARP
 from lanescope.shared.swizzle import Swizzle
 
-BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
+BANKS, BANK_BYTES, ADDRESS_BITS = 32, 4, 32
 LONGEST = 4096  # characters of a list of addresses
 
 
@@ -58,7 +59,7 @@ class BankAccess:
 
         address: a byte address per lane, None for an inactive one.
         """
-        if self.stores or self.matrices or self.phase_lanes == LANES:
+        if self.stores or self.matrices or self.phase_lanes == WARP:
             return self.phases
         if not _load_alike(address):
             return self.phases
@@ -79,11 +80,11 @@ WIDE_PHASE_LANES = {64: 16, 128: 8}
 def _make_element_access(verb: str, bits: int) -> BankAccess:
     """Return the row of ld.shared or st.shared with so many bits per lane."""
     stores, registers = verb == "st", max(1, bits // 32)
-    phase_lanes = WIDE_PHASE_LANES.get(bits, LANES)
+    phase_lanes = WIDE_PHASE_LANES.get(bits, WARP)
     vector = f".v{registers}" if registers > 1 else ""
     ptx = f"{verb}.shared{vector}.u{min(bits, 32)}"
     return BankAccess(
-        f"{verb}.shared.b{bits}", bits // 8, LANES, phase_lanes=phase_lanes, stores=stores, ptx=ptx, registers=registers
+        f"{verb}.shared.b{bits}", bits // 8, WARP, phase_lanes=phase_lanes, stores=stores, ptx=ptx, registers=registers
     )
 
 
@@ -186,8 +187,8 @@ def check_addresses(kind: BankAccess, address: object) -> list[int | None]:
     if not isinstance(address, list):
         hint = "A list with one byte address per lane: [0, 16, …]; null for an inactive lane."
         raise _bad_address(f"address is {shorten_value(address)}.", hint)
-    if len(address) not in (kind.lanes, LANES):
-        counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
+    if len(address) not in (kind.lanes, WARP):
+        counts = ", or ".join(map(str, dict.fromkeys((WARP, kind.lanes))))
         raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one per lane.")
     addresses = [_read_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
     if all(at is None for at in addresses):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.notebook import NotebookObject
+from lanescope.ptx.threads import WARP
 from lanescope.shared import banks, freeing
 from lanescope.shared.banks import AccessUse, Cost
 from lanescope.shared.freeing import SwizzleSolution
@@ -25,7 +26,7 @@ from lanescope.triton.gluon import TritonLayout
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Way = Literal["same", "registers", "warp", "shared", "cluster"]
-LANES, WIDEST_BITS = 32, 128
+WIDEST_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +211,10 @@ def _make_scratch_access(verb: str, elements: Longs, bits: int) -> BufferAccess:
     kind = banks.get_access(f"{verb}.shared.b{values * bits}")
     counts: dict[tuple[int | None, ...], int] = {}
     starts = np.stack([row[::values] for row in rows]) * step
-    for first in range(0, len(rows), LANES):
-        for column in starts[first : first + LANES].T.tolist():
+    for first in range(0, len(rows), WARP):
+        for column in starts[first : first + WARP].T.tolist():
             base = min(column) // 128 * 128
-            key = tuple([at - base for at in column] + [None] * (LANES - len(column)))
+            key = tuple([at - base for at in column] + [None] * (WARP - len(column)))
             counts[key] = counts.get(key, 0) + 1
     uses = [banks.make_address_use(kind, list(key)) for key in counts]
     costs = [use.compute_use_cost(freeing.PLAIN) for use in uses]

@@ -11,8 +11,9 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout, parse_tiler
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value, shorten_value
+from lanescope.ptx.threads import MOST_THREADS
 from lanescope.tiles.arguments import get_least_size
-from lanescope.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
+from lanescope.tiles.mma import MOST_VALUES, TiledMMA
 
 CopyMap = tuple[CuteLayout, tuple[Tiler, Tiler]]  # (thread, value) → element of the tiler; the tiler per dimension
 OPERANDS = ("a", "b", "c", "c_atom")  # make_tiled_copy_A, _B, _C and _C_atom

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
+from lanescope.ptx.threads import WARP
 from lanescope.shared import freeing
 from lanescope.shared.freeing import SwizzleSolution
 from lanescope.shared.storage import Storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import TiledCopy, tiled_copy
-from lanescope.tiles.memory import LANES, SectorCount, SharedCopySide
+from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
@@ -255,16 +256,16 @@ def _load_steps(
     needed = steps.reshape(destination.threads, -1, each).min(axis=2)
     costs: dict[tuple[int | None, ...], tuple[int, int]] = {}
     load_steps = []
-    for low in range(0, destination.threads, LANES):
-        columns = first[low : low + LANES].T
+    for low in range(0, destination.threads, WARP):
+        columns = first[low : low + WARP].T
         paid = [(0, 0) if fault else memory.compute_wavefronts(kind, column, costs) for column in columns]
-        of_warp = slice(low, low + LANES)
+        of_warp = slice(low, low + WARP)
         for step in range(int(steps.max()) + 1):
             costs_of_step = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
             bad = wrong[of_warp] & (steps[of_warp] == step)
             load_steps.append(
                 LoadStep(
-                    warp=low // LANES,
+                    warp=low // WARP,
                     step=step,
                     loads=len(costs_of_step),
                     wavefronts=sum(a for a, _ in costs_of_step),

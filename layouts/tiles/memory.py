@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lanescope.cute import tuples
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
+from lanescope.ptx.threads import WARP
 from lanescope.shared import banks, freeing
 from lanescope.shared.banks import AccessUse, Cost
 from lanescope.shared.freeing import SwizzleSolution
@@ -23,7 +24,7 @@ from lanescope.tiles.access_cost import TotalCost
 from lanescope.tiles.copy import TiledCopy, TransferSide
 
 Longs = NDArray[np.int64]
-SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128
+SECTOR_BYTES, WIDEST_BITS = 32, 128
 SIDES = ("source", "destination")
 
 
@@ -121,8 +122,8 @@ def collect_uses(name: str, address: Longs) -> list[tuple[AccessUse, int]]:
     """
     kind = banks.get_access(name)
     counts: dict[tuple[int | None, ...], int] = {}
-    for first in range(0, address.shape[0], LANES):
-        for column in address[first : first + LANES].T.tolist():
+    for first in range(0, address.shape[0], WARP):
+        for column in address[first : first + WARP].T.tolist():
             key = _make_cost_key(column, kind.lanes)
             counts[key] = counts.get(key, 0) + 1
     return [(banks.make_address_use(kind, list(key)), times) for key, times in counts.items()]
@@ -213,8 +214,8 @@ def count_global_sectors(copy: TiledCopy, layout: CuteLayout, side: str = "") ->
     values = max(1, bits // copy.element_bits)
     size = max(1, bits // 8)
     total = ideal = 0
-    for low in range(0, thread_side.threads, LANES):
-        warp = address[low : low + LANES, ::values]
+    for low in range(0, thread_side.threads, WARP):
+        warp = address[low : low + WARP, ::values]
         for column in warp.T:
             bytes_ = np.unique(column)
             touched = np.unique(np.concatenate([bytes_ // SECTOR_BYTES, (bytes_ + size - 1) // SECTOR_BYTES]))

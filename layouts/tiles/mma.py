@@ -30,7 +30,6 @@ from lanescope.tiles.atoms import MmaAtom
 from lanescope.tiles.thread_map import Ints, ThreadMap
 
 MOST_REGISTERS = 255  # per thread: CUDA C++ Programming Guide, technical specifications per compute capability
-MOST_THREADS = 1024
 MOST_SIZE = 4096  # of a tile in one dimension
 MOST_VALUES = 1 << 18  # of all threads of one operand
 SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # rows and columns of CuTe's tensor, as dimensions of (M, N, K)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.ptx.threads import WARP, WARPGROUP
 from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
-WARP, WARPGROUP = 32, 128
 WORDS = {
     "warp": "warp",
     "warpgroup": "warpgroup",

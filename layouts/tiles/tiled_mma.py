@@ -13,17 +13,10 @@ from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.ptx.threads import MOST_THREADS
 from lanescope.tiles.arguments import get_least_size, parse_atom_layout, parse_permutation
 from lanescope.tiles.atoms import make_mma_atom
-from lanescope.tiles.mma import (
-    LETTERS,
-    MOST_THREADS,
-    MOST_VALUES,
-    SIDES,
-    TiledMMA,
-    compute_covered_tile,
-    parse_tile_sizes,
-)
+from lanescope.tiles.mma import LETTERS, MOST_VALUES, SIDES, TiledMMA, compute_covered_tile, parse_tile_sizes
 from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.tiled_umma import is_umma, tiled_umma
 

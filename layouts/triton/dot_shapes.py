@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lanescope.ptx.threads import WARP
+
 Pair = tuple[int, int]
-LANES = 32
 LEAST_PART, WIDEST_PART = 64, 128  # rows and columns of a block that Triton prefers
 WIDEST_N = 256
 INTEGER_N = 128  # wgmma of 8-bit integers: the widest power of two that Triton lists
@@ -87,7 +88,7 @@ def size_patch(shape: Pair, num_warps: int) -> Pair:
     >>> size_patch((128, 128), 4), size_patch((16, 16), 4), size_patch((2, 512), 1)
     ((4, 4), (1, 1), (2, 4))
     """
-    each = shape[0] * shape[1] // (num_warps * LANES)
+    each = shape[0] * shape[1] // (num_warps * WARP)
     size = 4 if each >= 16 else 2 if each >= 4 else 1
     return min(size, shape[0]), min(size, shape[1])
 
@@ -100,10 +101,10 @@ def make_blocked(part: Pair, sizes: Pair, num_warps: int) -> tuple[Pair, Pair, P
     >>> make_blocked((128, 128), (4, 4), 4)
     ((4, 4), (1, 32), (4, 1))
     """
-    along = min(max(part[1] // sizes[1], 1), num_warps * LANES)
-    lanes = min(along, LANES)
+    along = min(max(part[1] // sizes[1], 1), num_warps * WARP)
+    lanes = min(along, WARP)
     warps = min(max(along // lanes, 1), num_warps)
-    return sizes, (LANES // lanes, lanes), (num_warps // warps, warps)
+    return sizes, (WARP // lanes, lanes), (num_warps // warps, warps)
 
 
 def format_cluster(split: Sequence[int]) -> str:

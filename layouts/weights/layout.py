@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_coordinate, parse_choice, parse_integer
 from lanescope.ptx.pattern import IntArray, Pattern
+from lanescope.ptx.threads import WARP
 from lanescope.weights.formats import FORMATS, SideValues, WeightFormat
-
-WARP = 32
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.answer import AnswerWords
+from lanescope.ptx.threads import WARP
 from lanescope.render.sheet import find_first_holders
 from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
-LANES = 32
 BANKS, BANK_BYTES, BANKS_PER_COLOUR = 32, 4, 4  # of shared memory; each 16-byte chunk has one colour
 PIN, HOLDER_PIN = "{panel}:{row},{col}", "{unit}:{holder}"
 MOST_LISTED = 256  # lines per holder that a page lists
@@ -124,7 +124,7 @@ class MapBench:
     dims: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     answer: str = "`{element}` is in `thread {thread}`, value `{value}`"  # the first sentence about a pinned cell
     together: str = "The same register also holds"  # beginning of the sentence about other values of its group
-    lanes: int = LANES  # threads per warp
+    lanes: int = WARP  # threads per warp
     words: AnswerWords | None = None  # of the page's first sentences, if not derived from the maps
     example: str = ""  # of the find field, if not derived from the maps
     occupied: Collection[int] = ()  # the holders that hold an element; () if all do

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, control, instruction
-from lanescope.emulate.state.block import WARP, Call, Group, NotConvergedError
+from lanescope.emulate.state.block import Call, Group, NotConvergedError
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import (
     ListOperand,
@@ -21,6 +21,7 @@ from lanescope.emulate.text.program import (
     require_symbol,
 )
 from lanescope.ptx.register_types import TYPES
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]

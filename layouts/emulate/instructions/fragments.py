@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Compiler, UnknownInstructionError
-from lanescope.emulate.state.block import WARP, Group
+from lanescope.emulate.state.block import Group
 from lanescope.emulate.text.program import Immediate, Operand, Statement
 from lanescope.ptx import catalog, codec, fragment_words
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction, Operand as Fragment
 from lanescope.ptx.register_types import TYPES
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 Registers = Callable[[Group], Array]

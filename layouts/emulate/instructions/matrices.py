@@ -23,7 +23,7 @@ from lanescope.emulate.instructions.fragments import (
 )
 from lanescope.emulate.instructions.hopper_sums import add_products, is_known
 from lanescope.emulate.instructions.sums import count_digits, is_exact, note_inexact
-from lanescope.emulate.state.block import WARP, Group
+from lanescope.emulate.state.block import Group
 from lanescope.emulate.text.program import Operand, Statement, VectorOperand
 from lanescope.errors import LayoutError
 from lanescope.ptx import fragment_words
@@ -31,6 +31,7 @@ from lanescope.ptx.instruction import Instruction, Operand as Fragment
 from lanescope.ptx.product_values import compute_product, is_xor, spread_scales, spread_sparse
 from lanescope.ptx.register_types import TYPES
 from lanescope.ptx.slots import list_slots
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 

@@ -18,12 +18,13 @@ from lanescope.emulate.instructions.fragments import (
     unpack_matrix,
     write_registers,
 )
-from lanescope.emulate.state.block import WARP, Group
+from lanescope.emulate.state.block import Group
 from lanescope.emulate.state.memory import SHARED_WINDOW, WINDOW_SIZE, FaultError, format_address
 from lanescope.emulate.text.program import Statement, require_address
 from lanescope.ptx import fragment_words
 from lanescope.ptx.product_values import list_row_lanes
 from lanescope.ptx.table.movement import PACKED_BITS
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 ROW_BYTES = 16

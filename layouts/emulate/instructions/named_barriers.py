@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
-from lanescope.emulate.state.block import WARP, Group, NamedBarrier, Wait, simplify
+from lanescope.emulate.state.block import Group, NamedBarrier, Wait, simplify
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Statement
 from lanescope.ptx.register_types import TYPES
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 Ids = NDArray[np.int64]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.descriptor.matrix import SHARED_BEGIN
-from lanescope.emulate.state.block import WARP, Block, Group
+from lanescope.emulate.state.block import Block, Group
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 _AXES = ".x", ".y", ".z"

@@ -15,12 +15,13 @@ from lanescope.blackwell import transfers
 from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, TensorAccess, parse_access
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
-from lanescope.emulate.state.block import WARP, Block, Group
+from lanescope.emulate.state.block import Block, Group
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Immediate, Statement, VectorOperand, require_address
 from lanescope.errors import LayoutError
 from lanescope.ptx.register_types import TYPES
 from lanescope.ptx.table.tmem import LEAST_ALLOCATION
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]

@@ -14,10 +14,11 @@ from lanescope.emulate.instructions.floats import choose_extreme
 from lanescope.emulate.instructions.flow import wait_for_members
 from lanescope.emulate.instructions.reductions import UFUNCS
 from lanescope.emulate.instructions.rounding import ELEMENTS
-from lanescope.emulate.state.block import WARP, Group
+from lanescope.emulate.state.block import Group
 from lanescope.emulate.state.memory import FaultError
 from lanescope.emulate.text.program import Operand, PairOperand, Statement
 from lanescope.ptx.register_types import TYPES
+from lanescope.ptx.threads import WARP
 
 Array = NDArray[Any]
 _U32, _PRED = TYPES["u32"], TYPES["pred"]

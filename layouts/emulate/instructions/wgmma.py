@@ -33,13 +33,14 @@ from lanescope.emulate.instructions.hopper_sums import add_products, is_known
 from lanescope.emulate.instructions.matrices import name_operands, spread_metadata
 from lanescope.emulate.instructions.sums import count_digits, is_exact, note_inexact
 from lanescope.emulate.machine import PendingWork
-from lanescope.emulate.state.block import WARP, Group, Wait
+from lanescope.emulate.state.block import Group, Wait
 from lanescope.emulate.state.memory import FaultError
-from lanescope.emulate.state.wgmma_order import WARPGROUP, Issued, collect_slots, get_queues, watch_registers
+from lanescope.emulate.state.wgmma_order import Issued, collect_slots, get_queues, watch_registers
 from lanescope.emulate.text.program import Operand, Statement, VectorOperand
 from lanescope.errors import LayoutError
 from lanescope.ptx import fragment_words
 from lanescope.ptx.register_types import TYPES
+from lanescope.ptx.threads import GROUP_WARPS, WARP, WARPGROUP
 
 Array = NDArray[Any]
 CHUNK = 16
@@ -118,9 +119,9 @@ class _Wgmma:
         a = self._read_uniform(group, self.word_a, "descriptor A")
         b = self._read_uniform(group, self.word_b, "descriptor B")
         adds = self._read_uniform(group, self.scale_d, "scale-d")
-        ids = group.ids // (WARP * WARPGROUP)
-        for number in np.unique(warps // WARPGROUP):
-            in_warpgroup = warps // WARPGROUP == number
+        ids = group.ids // WARPGROUP
+        for number in np.unique(warps // GROUP_WARPS):
+            in_warpgroup = warps // GROUP_WARPS == number
             for what, values in (("descriptor A", a), ("descriptor B", b), ("scale-d", adds)):
                 if len(np.unique(values[in_warpgroup])) > 1:
                     raise UnknownInstructionError(
@@ -132,7 +133,7 @@ class _Wgmma:
                 int(a[in_warpgroup][0]),
                 int(b[in_warpgroup][0]),
                 bool(adds[in_warpgroup][0]),
-                int(in_warpgroup.sum()) == WARPGROUP,
+                int(in_warpgroup.sum()) == GROUP_WARPS,
             )
 
     def _read_uniform(self, group: Group, read: Any, what: str) -> Array:
@@ -154,8 +155,8 @@ class _Wgmma:
         """Return registers [threads, count] of the present warps as those of a complete warpgroup."""
         if part.complete:
             return values
-        spread = np.zeros((WARP * WARPGROUP, values.shape[1]), values.dtype)
-        spread[part.group.ids % (WARP * WARPGROUP)] = values
+        spread = np.zeros((WARPGROUP, values.shape[1]), values.dtype)
+        spread[part.group.ids % WARPGROUP] = values
         return spread
 
     def _read_matrix_a(self, part: _Issue) -> Array:
@@ -179,8 +180,8 @@ class _Wgmma:
         words = self.metadata(part.group)
         if part.complete:
             return words.reshape(1, -1)
-        legal = np.full((WARP * WARPGROUP, 1), 0x44444444, words.dtype)  # of absent warps; their rows are dropped
-        legal[part.group.ids % (WARP * WARPGROUP)] = words
+        legal = np.full((WARPGROUP, 1), 0x44444444, words.dtype)  # of absent warps; their rows are dropped
+        legal[part.group.ids % WARPGROUP] = words
         return legal.reshape(1, -1)
 
     def _multiply(self, part: _Issue) -> None:
@@ -201,7 +202,7 @@ class _Wgmma:
             note_inexact(group, self.statement, known)
             total = add_products(bound, a, b, c) if known else total
         packed = fragment_words.pack(op, encode(total, bound.types["d"], self.saturates)[None])[0]
-        self.write_d(group, packed if part.complete else packed[group.ids % (WARP * WARPGROUP)])
+        self.write_d(group, packed if part.complete else packed[group.ids % WARPGROUP])
 
     def _record(self, part: _Issue, issued: Issued, chained: bool) -> None:
         """Report it to recorders: A and C in registers, then the instruction; D when the program reads it."""
@@ -212,7 +213,7 @@ class _Wgmma:
             c = self.read_d(group)
             if c.any():
                 record_event(self._make_fragment(group, "C", c))
-        first = group.first // (WARP * WARPGROUP) * WARP * WARPGROUP
+        first = group.first // WARPGROUP * WARPGROUP
         if group.first == first:  # once a warpgroup
             words = {"a": [part.word_a], "b": [part.word_b]}
             record_event(MatrixEvent("wgmma", group, self.statement, self.bound, (first,), words, self.immediates))

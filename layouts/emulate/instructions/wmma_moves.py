@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.instructions.data import find_space
 from lanescope.emulate.instructions.fragments import bind_instruction, read_registers, take_full_warps, write_registers
-from lanescope.emulate.state.block import WARP, Group
+from lanescope.emulate.state.block import Group
 from lanescope.emulate.text.program import Operand, Statement, require_address
 from lanescope.ptx import fragment_words
 from lanescope.ptx.register_types import STORAGE, TYPES
+from lanescope.ptx.threads import WARP
 from lanescope.ptx.wmma import check_pointer, get_default_stride
 
 Array = NDArray[Any]

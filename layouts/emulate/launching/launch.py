@@ -25,8 +25,8 @@ from lanescope.emulate.launching.elements import FILLS, ElementType, get_element
 from lanescope.emulate.state.im2col import PixelBox
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, require_object
+from lanescope.ptx.threads import MOST_THREADS
 
-MOST_THREADS = 1024  # of a block. CUDA Programming Guide, compute capabilities
 MOST_BLOCK = (1024, 1024, 64)
 MOST_GRID = ((1 << 31) - 1, 65535, 65535)
 MOST_BUFFER = 1 << 31  # bytes of one buffer

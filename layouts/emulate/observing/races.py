@@ -15,8 +15,8 @@ import numpy as np
 from lanescope.emulate.machine import Finding, Machine, Schedule
 from lanescope.emulate.observing.access_trace import Access, AccessTrace, ProxyWatch, decode_access, sort_by_thread
 from lanescope.emulate.observing.waits import find_deadlock, format_place
-from lanescope.emulate.state.block import WARP
 from lanescope.emulate.text.program import Statement
+from lanescope.ptx.threads import WARP
 
 MOST_PAIRS = 3
 _LOOSE = ("atom", "red")  # their order is undefined, and may differ without harm

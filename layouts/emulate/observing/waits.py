@@ -9,10 +9,11 @@ from typing import Any
 
 from lanescope.emulate.instructions.clusters import get_cluster_barrier
 from lanescope.emulate.machine import Machine
-from lanescope.emulate.state.block import WARP, Block, Group, NamedBarrier
+from lanescope.emulate.state.block import Block, Group, NamedBarrier
 from lanescope.emulate.state.mbarrier_state import TESTED, Arrival, Mbarrier, list_mbarriers
 from lanescope.emulate.text.program import Statement
 from lanescope.inputs import capitalize_sentence, format_count, join_words
+from lanescope.ptx.threads import WARP
 
 MOST_NAMED = 6
 MOST_BARRIERS = 256

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lanescope.emulate.state.memory import RANK_SHIFT, Allocation, Memory, make_shared
 from lanescope.emulate.text.program import Statement
 from lanescope.ptx.register_types import STORAGE
+from lanescope.ptx.threads import WARP
 
 if TYPE_CHECKING:
     from lanescope.emulate.code import Code
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Threads = slice | NDArray[np.int64]
-WARP = 32
 
 
 class Frame:

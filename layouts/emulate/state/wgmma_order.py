@@ -14,7 +14,7 @@ import numpy as np
 from lanescope.emulate.code import Action, Code
 from lanescope.emulate.instructions.fragments import MatrixEvent, record_event
 from lanescope.emulate.machine import PendingWork
-from lanescope.emulate.state.block import WARP, Block, Group
+from lanescope.emulate.state.block import Block, Group
 from lanescope.emulate.text.program import (
     AddressOperand,
     ListOperand,
@@ -24,6 +24,7 @@ from lanescope.emulate.text.program import (
     Statement,
     VectorOperand,
 )
+from lanescope.ptx.threads import GROUP_WARPS, WARP
 
 Slots = frozenset[int]
 _NO_RESULT = {"st", "red", "stmatrix", "bar", "barrier", "mbarrier", "cp", "bra", "call", "wgmma"}
@@ -39,9 +40,6 @@ class Issued:
     work: PendingWork | None = None
     snapshot: Callable[[], MatrixEvent] | None = None
     reported: bool = False
-
-
-WARPGROUP = 4  # warps
 
 
 @dataclass(slots=True)
@@ -127,8 +125,8 @@ class Queues:
         return [
             (warp, other)
             for warp in group.warps
-            for other in range(warp // WARPGROUP * WARPGROUP, warp // WARPGROUP * WARPGROUP + WARPGROUP)
-            if other != warp and other < len(live) and live[other]
+            for other in range(len(live))
+            if other != warp and other // GROUP_WARPS == warp // GROUP_WARPS and live[other]
         ]
 
     def _count_needed(self, warp: int, most: int) -> int:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.reader.formula.lane_code import THREADS
+from lanescope.ptx.threads import WARP, WARPGROUP
 from lanescope.reader.formula.lane_places import Values
 
 BITS = 7  # values of i examined: no fragment has more than 256
 MOST_VALUES = 2 << BITS
-WARP = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def count_distinguished(rows: Values, cols: Values) -> int:
     For a periodic formula such as `i % 3` this is its period. Otherwise the bits of i are grouped into digits: a bit
     whose step is twice that of the bit below belongs to the same digit, so `8 * (i / 2)` has one digit from bit 1 on.
     """
-    axes = [np.broadcast_to(axis, (axis.shape[0], THREADS, MOST_VALUES))[0] for axis in (rows, cols)]
+    axes = [np.broadcast_to(axis, (axis.shape[0], WARPGROUP, MOST_VALUES))[0] for axis in (rows, cols)]
     period = _find_period(axes)
     if period and all((axis[:, period] == axis[:, 0]).all() for axis in axes):
         return period
@@ -72,7 +71,7 @@ def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
 def find_clash(rows: Values, cols: Values, past: int) -> ValueClash | None:
     """Return the first value, from `past` on, at the place of an earlier value of another lane; None without one."""
     count = max(rows.shape[2], cols.shape[2])
-    places = [np.broadcast_to(axis, (axis.shape[0], THREADS, count))[0, :WARP] for axis in (rows, cols)]
+    places = [np.broadcast_to(axis, (axis.shape[0], WARPGROUP, count))[0, :WARP] for axis in (rows, cols)]
     seen: dict[tuple[int, int], tuple[int, int]] = {}
     for value in range(count):
         for lane in range(WARP):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lanescope.cxx.integers import COMPARED, EXACT
 from lanescope.errors import LayoutError
+from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.cxx import parse_cxx
 from lanescope.reader.code.syntax.source import make_plain_source
@@ -36,14 +37,13 @@ from lanescope.reader.formula.lane_places import (
     spell_member,
 )
 
-THREADS = 128  # a warpgroup
 MOST_STEPS, MOST_STORES = 20_000, 4096
 _FIRST, _STEP = (
     (1009, 4099),
     (16, 640),
 )  # trial value n of unknown names: _FIRST + n · _STEP, so both even and odd
 
-_LANE = np.arange(THREADS, dtype=np.int64)[None, :, None]
+_LANE = np.arange(WARPGROUP, dtype=np.int64)[None, :, None]
 _KNOWN: dict[str, Values] = {
     **dict.fromkeys(("lane", "laneid", "laneidx"), _LANE % 32),
     "groupid": _LANE % 32 // 4,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
+from lanescope.ptx.threads import MOST_THREADS, WARP
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import LaterValue, Scope, parse_expression
 from lanescope.reader.threads.launches import KernelLaunch, find_launch_bounds, uses_dimensions
 from lanescope.reader.threads.runner import KernelRunner
 
-WARP = 32
 _DIM3 = "dim3", "uint3"
-MOST_THREADS = 1024  # of a block
 THREADS_OPEN, LAUNCHED = "the number of threads is open", "launched with "
 
 

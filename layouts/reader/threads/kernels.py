@@ -10,12 +10,13 @@ from math import prod
 from typing import Any
 
 from lanescope.cxx.source_text import blank_comments, list_macros, list_reached
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
-from lanescope.reader.threads.block_sizes import WARP, describe_open_block, find_block, find_given_block, read_sizes
+from lanescope.reader.threads.block_sizes import describe_open_block, find_block, find_given_block, read_sizes
 from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key
 from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
 from lanescope.reader.threads.language.names import bind_templates, evaluate_template

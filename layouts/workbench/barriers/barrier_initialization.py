@@ -13,9 +13,10 @@ import numpy as np
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.inputs import format_count
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import USES
-from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.barriers.clusters import EVERYONE, get_rank
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function

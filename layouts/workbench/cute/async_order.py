@@ -16,6 +16,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.ptx.architectures import KB
+from lanescope.ptx.threads import GROUP_WARPS
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import WAITS, make_agents
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
@@ -31,7 +32,6 @@ from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_next_statement
 
 _FOLLOWING = ("mbarrier_refilled", "mbarrier_unawaited")  # codes of mistakes that a wrong stage may cause
-_WARPS = 4  # of a warpgroup
 
 
 def find_async_mistake(run: KernelRunner, kernel: str) -> Pitfall | None:
@@ -91,7 +91,7 @@ def _follow_schedule(run: KernelRunner, trace: BarrierTrace, kernel: str) -> _Fo
     if outcome is None:
         return None
     places = sorted({step.place for agent in agents for step in agent.steps if step.kind in ("copy", *WAITS)})
-    groups = 1 + max(agent.warp for agent in agents) // _WARPS
+    groups = 1 + max(agent.warp for agent in agents) // GROUP_WARPS
     slots = groups + len(places)
     clocks = Clocks(agents, np.zeros((len(agents), 2 * slots), np.int64), np.zeros(slots, np.int64))
     follower = _Follower(run.text, kernel, clocks, {place: groups + n for n, place in enumerate(places)})
@@ -246,7 +246,7 @@ class _Follower:
         return None
 
     def _find_group(self, n: int) -> int:
-        return self.clocks.agents[n].warp // _WARPS
+        return self.clocks.agents[n].warp // GROUP_WARPS
 
     def _wait(self, n: int, step: AsyncStep) -> None:
         state = self.states[n]

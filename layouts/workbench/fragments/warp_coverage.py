@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from lanescope.reader.threads.block_sizes import WARP
+from lanescope.ptx.threads import WARP
 from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.source_text import list_argument_spans
 from lanescope.errors import LayoutError
+from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.code.running.run_records import Fork
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelText
@@ -20,7 +21,6 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import compute_number
 from lanescope.workbench.text.function_texts import FunctionText, list_launches
 
-GROUP_THREADS = 128
 MOST_GROUPS = 8  # of a block of 1,024 threads
 BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 _CONFIGURED = re.compile(r"\bblockDim\s*=(?!=)\s*([^;]+);")  # of a cudaLaunchConfig_t
@@ -121,7 +121,7 @@ class WarpgroupRuns:
         are open.
         """
         block = self.find_block(kernel)
-        count = MOST_GROUPS if block is None else min(block.threads // GROUP_THREADS, MOST_GROUPS)
+        count = MOST_GROUPS if block is None else min(block.threads // WARPGROUP, MOST_GROUPS)
         states = {group: self._decide(event, group, block or OPEN_BLOCK) for group in range(count)}
         launched = self._find_launched(kernel) is not None  # launch bounds are an upper limit
         return {group: state if launched or not state else None for group, state in states.items()}
@@ -183,7 +183,7 @@ def is_shared(condition: str, same: Collection[str]) -> bool:
 @lru_cache(maxsize=4096)
 def _evaluate_in_group(expression: str, group: int, block: BlockShape) -> frozenset[int | None]:
     """Return the values that an expression has in the threads of a warpgroup."""
-    return frozenset(evaluate_for_thread(expression, GROUP_THREADS * group + n, block) for n in _SAMPLED)
+    return frozenset(evaluate_for_thread(expression, WARPGROUP * group + n, block) for n in _SAMPLED)
 
 
 def evaluate_for_thread(expression: str, thread: int, block: BlockShape = OPEN_BLOCK) -> int | None:

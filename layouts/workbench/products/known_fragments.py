@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lanescope.ptx.threads import GROUP_WARPS
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse
 from lanescope.reader.threads.memory.results import MOST_STORES, find_instruction
@@ -19,7 +20,7 @@ from lanescope.workbench.fragments.thread_gaps import find_skipped_loop
 from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import Points, list_factors
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines, WrongPart
-from lanescope.workbench.products.product_origins import WARPGROUP, Block
+from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.stored_elements import StoredWarp, list_stored_warps
 from lanescope.workbench.results import Span
 
@@ -156,7 +157,7 @@ class FragmentLister:
             uses[use.sum, use.group].append(use)
         for (total, group), of_sum in uses.items():
             if total in last:
-                bits, warps = of_sum[0].seen.bits, range(WARPGROUP * group, WARPGROUP * (group + 1))
+                bits, warps = of_sum[0].seen.bits, range(GROUP_WARPS * group, GROUP_WARPS * (group + 1))
                 start = self.run.starts.get(total)
                 begun = OpenPart(start, of_sum[0].span) if start else None
                 yield _Sum(last[total], of_sum[0].opcode, bits, warps, begun or _pair_reads(self.run, of_sum))

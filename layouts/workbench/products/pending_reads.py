@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanescope.inputs import format_count
+from lanescope.ptx.threads import GROUP_WARPS
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS, WAITS, Agent
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.tile_steps import TileStep
 from lanescope.workbench.products.origin_places import find_buffer
-from lanescope.workbench.products.product_origins import WARPGROUP
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.loop_texts import find_next_statement, find_place_after
 
@@ -111,7 +111,7 @@ class ReadExplainer:
         )
 
     def _find_group(self, agent: int) -> int:
-        return self.agents[agent].warp // WARPGROUP
+        return self.agents[agent].warp // GROUP_WARPS
 
     def _is_told(self, read: PendingRead, overwrite: Overwrite) -> bool:
         """Return whether the arrival that is heard of is that which lets a tile be overwritten: after the read, or
@@ -157,11 +157,11 @@ class ReadExplainer:
 
     def _find_other_wait(self, read: PendingRead, after: int, before: int) -> int:
         """Return the first wait of another thread of the warpgroup between two steps, -1 if there is none."""
-        group = self.agents[read.agent].warp // WARPGROUP
+        group = self.agents[read.agent].warp // GROUP_WARPS
         found: Iterator[int] = (
             step.event
             for n, agent in enumerate(self.agents)
-            if n != read.agent and agent.warp // WARPGROUP == group
+            if n != read.agent and agent.warp // GROUP_WARPS == group
             for step in agent.steps
             if after < step.event < before and step.event in self.placed and self.placed[step.event].kind == "bulk wait"
         )

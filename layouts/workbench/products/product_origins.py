@@ -16,6 +16,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
+from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.clusters import WINDOW
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
@@ -31,7 +32,6 @@ from lanescope.workbench.products.scale_memory import ScaleMemory
 from lanescope.workbench.results import Span
 
 Block = tuple[int, int, int]
-WARPGROUP = 4  # warps
 ALL_BITS = (1 << 64) - 1
 _HALF_BYTE, _PACKED = 4, "16U4_ALIGN8B"  # bits of an element, and the type of a map that packs two in a byte
 
@@ -222,7 +222,7 @@ class OriginFinder:
         self.products: dict[int, list[TileProduct]] = defaultdict(list)  # by result
         for product in (*self.trace.products, *self.trace.products_of_warps):
             self.products[product.result].append(product)
-        self.width = 1 if self.trace.products_of_warps else WARPGROUP  # the warps that have a D together
+        self.width = 1 if self.trace.products_of_warps else GROUP_WARPS  # the warps that have a D together
         self.unit = "warp" if self.trace.products_of_warps else "warpgroup"
         self.read_owners: dict[int, Ints] = {}  # by the record of a load: the number of the box of every thread
         self.sums: dict[tuple[int, int], SumOrigin | None] = {}

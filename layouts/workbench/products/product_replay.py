@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lanescope.ptx.threads import GROUP_WARPS, WARP
 from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, join_events, make_cluster_agents
 from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulation
-from lanescope.reader.threads.barriers.barrier_trace import WARP
 from lanescope.reader.threads.barriers.clusters import get_rank
 from lanescope.reader.threads.memory.tile_records import BoxRead, LineMove, TileProduct
-from lanescope.workbench.products.product_origins import ALL_BITS, WARPGROUP, OperandOrigin, OriginFinder
+from lanescope.workbench.products.product_origins import ALL_BITS, OperandOrigin, OriginFinder
 from lanescope.workbench.products.warp_origins import locate_products, note_owners, settle_reads
 
 _Operands = dict[str, OperandOrigin | None]
@@ -67,8 +67,8 @@ class _BlockReplay:
         warp = agent.warp % self.warps
         if event in self.products:
             product = self.products[event]
-            first = 0 if product.in_memory else warp // WARPGROUP * WARPGROUP
-            if first + WARPGROUP > self.warps:
+            first = 0 if product.in_memory else warp // GROUP_WARPS * GROUP_WARPS
+            if first + GROUP_WARPS > self.warps:
                 return False
             if (event, first) not in self.own.origins:  # once for the warpgroup
                 return self._read_pair(product) if product.pair else self._read(product, first)
@@ -97,7 +97,7 @@ class _BlockReplay:
     def _read(self, product: TileProduct, first: int) -> bool:
         """Find what the warps of a warpgroup multiply. first: the number of its first warp."""
         known: dict[tuple[str, int], OperandOrigin | None] = {}
-        for warp in range(first, first + WARPGROUP):
+        for warp in range(first, first + GROUP_WARPS):
             words = {name: int(values[WARP * warp]) & ALL_BITS for name, values in product.words.items()}
             for key in words.items():
                 if key not in known:
@@ -116,7 +116,7 @@ class _BlockReplay:
         b = None if None in halves else _join_halves([half for half in halves if half is not None])
         for finder in both:
             operands: _Operands = {"a": finder.locate(words["a"], product.views["a"]), "b": b}
-            finder.origins |= {(product.event, warp): operands for warp in range(WARPGROUP)}
+            finder.origins |= {(product.event, warp): operands for warp in range(GROUP_WARPS)}
         return True
 
 

@@ -7,8 +7,8 @@ from itertools import chain
 
 import numpy as np
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.reader.threads.barriers.barrier_trace import WARP
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_records import BoxMove

@@ -18,6 +18,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
+from lanescope.ptx.threads import GROUP_WARPS, WARPGROUP
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import WAITS, is_exact, make_agents
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
@@ -29,7 +30,7 @@ from lanescope.reader.threads.memory.tile_records import TileProduct
 from lanescope.reader.threads.memory.tile_steps import TileStep
 from lanescope.workbench.copies.copied_bytes import count_box_span
 from lanescope.workbench.products.pending_reads import CODE, Overwrite, PendingRead, ReadExplainer
-from lanescope.workbench.products.product_origins import WARPGROUP, OriginFinder
+from lanescope.workbench.products.product_origins import OriginFinder
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.loop_texts import find_next_statement
 
@@ -225,7 +226,7 @@ class _Follower:
         elif taken.step.kind == "copy":
             self._fill(n, taken, event)
         elif taken.step.kind == "arrive" and taken.step.place not in self.full:
-            self.arrivals[taken.step.place, taken.turn][self.agents[n].warp // WARPGROUP] = self.now, event
+            self.arrivals[taken.step.place, taken.turn][self.agents[n].warp // GROUP_WARPS] = self.now, event
         elif taken.step.kind in WAITS and taken.passes:
             slot = 2 * self.of_barriers[taken.step.place]
             self.clocks.known[n, slot] = max(int(self.clocks.known[n, slot]), taken.turn + 1)
@@ -270,7 +271,7 @@ class _Follower:
                 self.clocks.known[n, 2 * slot + 1] = max(int(self.clocks.known[n, 2 * slot + 1]), number)
 
     def _multiply(self, n: int, product: TileProduct, event: int) -> None:
-        group = self.agents[n].warp // WARPGROUP
+        group = self.agents[n].warp // GROUP_WARPS
         slot = n if product.in_memory else self.of_groups + group
         number, fresh = self._issue(n, event, slot)
         if not product.in_memory:
@@ -278,7 +279,7 @@ class _Follower:
         if not fresh:
             return
         known = self._get_known(n)
-        lane = 0 if product.in_memory else 32 * WARPGROUP * group
+        lane = 0 if product.in_memory else WARPGROUP * group
         for name, words in product.words.items():
             places = _list_read(int(words[lane]) & ((1 << 64) - 1), product.views[name])
             self.readers[2 * slot + 1][places] = number
@@ -328,7 +329,7 @@ class _Follower:
             last = int(numbers[places].max(initial=0))
             if last > known[column]:
                 read = self.reads[column, last]
-                group = self.agents[read.agent].warp // WARPGROUP
+                group = self.agents[read.agent].warp // GROUP_WARPS
                 when, heard = max(self.heard[m].get(group, (0, -1)) for m in self.mates[n])
                 later = when > int(self.stored[places].max())
                 self._note_read(read, Overwrite(event, n, heard if later else -1))
@@ -363,11 +364,11 @@ class _Follower:
         """Note a read of bytes to which warps of two warpgroups have stored, if nothing orders it with one of them."""
         for other, numbers in self.staged.items():
             late = places[numbers[places] > known[2 * (self.of_warps + other)]]
-            mine = [w for w in self.staged if w // WARPGROUP == warp // WARPGROUP and self.staged[w][late].any()]
-            if other // WARPGROUP != warp // WARPGROUP and mine:
+            mine = [w for w in self.staged if w // GROUP_WARPS == warp // GROUP_WARPS and self.staged[w][late].any()]
+            if other // GROUP_WARPS != warp // GROUP_WARPS and mine:
                 slot = self.of_warps + mine[0]
                 site = self.sites[slot, int(self.staged[mine[0]][late].max())]
-                mistake = self.explainer.explain_shared(site, (warp // WARPGROUP, other // WARPGROUP))
+                mistake = self.explainer.explain_shared(site, (warp // GROUP_WARPS, other // GROUP_WARPS))
                 self.found.setdefault(mistake.span, mistake)
 
     def _store(self, n: int, event: int, places: Ints, of: tuple[Ints, int, int]) -> None:

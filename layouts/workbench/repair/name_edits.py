@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, product
 
+from lanescope.ptx.threads import WARP
 from lanescope.workbench.repair.usual_edits import find_head_end
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.text.dependent_names import WORD, list_assignments
@@ -19,7 +20,6 @@ from lanescope.workbench.text.function_texts import FunctionText, blank_text, fi
 from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords
 
-_WARP = 32  # lanes
 _LANE = re.compile(r"(?i)lane|tid|thread|\b[xt]\b")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PITCH = re.compile(r"[A-Z]|(?i:\w*(?:ld|stride|pitch|size|dim|width|rows|col))")
@@ -145,10 +145,10 @@ def _split_otherwise(operator: str, number: int) -> str:
     ['/ 4', '% 8', '>> 2', '& 7', '', '']
     """
     if operator in ("/", "%") and number in (2, 4, 8, 16):
-        return f"{'%' if operator == '/' else '/'} {_WARP // number}"
+        return f"{'%' if operator == '/' else '/'} {WARP // number}"
     if operator == "&" and number in (1, 3, 7, 15):
-        return f">> {(_WARP // (number + 1)).bit_length() - 1}"
-    return f"& {(_WARP >> number) - 1}" if operator == ">>" and 0 < number < 5 else ""
+        return f">> {(WARP // (number + 1)).bit_length() - 1}"
+    return f"& {(WARP >> number) - 1}" if operator == ">>" and 0 < number < 5 else ""
 
 
 def _list_index_edits(blank: str, one: StatementWords) -> Iterator[TextEdit]:

@@ -14,13 +14,13 @@ from itertools import pairwise
 
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION
 from lanescope.ptx.table.tmem import COLUMNS, LANES
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import Pitfall, find_origins
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.repair.blamed_terms import find_loop_step
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_places import find_value_of, narrow_operand
 from lanescope.workbench.tensor_memory.tensor_steps import (
-    WARP,
     TensorKernel,
     TensorStep,
     evaluate_at_thread,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.workbench.kernels.accumulators import find_access, find_accumulator
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_barriers import TensorBarriers
 from lanescope.workbench.tensor_memory.tensor_places import find_enclosing_condition, narrow_operand
-from lanescope.workbench.tensor_memory.tensor_steps import WARP, TensorKernel, TensorStep
+from lanescope.workbench.tensor_memory.tensor_steps import TensorKernel, TensorStep
 from lanescope.workbench.text.asm_operands import find_operand_argument
 from lanescope.workbench.text.known_values import require_known
 

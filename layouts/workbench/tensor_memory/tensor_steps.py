@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 
 from lanescope.cxx.source_text import find_closing
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.running.run_records import Arms, Fork, SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -25,7 +26,6 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode
 from lanescope.workbench.text.asm_operands import find_operand_argument, join_strings
 
-WARP = 32
 _SAMPLED = (0, 1, 31)  # lanes of a warp
 _WORDS = r"(?:\.[\w%]+(?:::[\w%]+)*)*"
 _INSTRUCTION = re.compile(

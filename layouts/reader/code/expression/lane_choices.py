@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import COMPARED
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.lookup import find_name
 from lanescope.reader.code.naming.scopes import Cell, NameScope
@@ -18,7 +19,6 @@ from lanescope.reader.code.syntax import tree
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-LANES = 32
 _EFFECTS = (tree.Call, tree.Assignment, tree.Unary)  # not allowed in an arm that is evaluated for every lane
 
 
@@ -31,7 +31,7 @@ def note_lane_choice(ev: Evaluator, node: tree.ConditionalExpression, chosen: An
         return
     symbol, lane_values = cell.value, []
     try:
-        for lane in range(LANES):
+        for lane in range(WARP):
             cell.value = convert_int(SymbolicInt(lane), symbol.type)
             truth = ev.evaluate_truth(ev.evaluate_expression(node.condition, scope))
             arm = ev.evaluate_expression(node.yes if truth else node.no, scope) if truth is not None else None
@@ -45,7 +45,7 @@ def note_lane_choice(ev: Evaluator, node: tree.ConditionalExpression, chosen: An
 def shuffle_value(ev: Evaluator, value: Any, lane: Any) -> Any:
     """Return a lane's value; the value itself if it is the same in all lanes or unknown."""
     number = get_integer(lane) if not isinstance(lane, str) else None
-    if not isinstance(value, SymbolicInt) or number is None or number.known is None or not 0 <= number.known < LANES:
+    if not isinstance(value, SymbolicInt) or number is None or number.known is None or not 0 <= number.known < WARP:
         return value
     lane_values = ev.lane_choices.get((value.const, value.pieces))
     lane_value = lane_values[number.known] if lane_values is not None else None
@@ -69,4 +69,4 @@ def _is_lane(value: SymbolicInt) -> bool:
     if plain is None or plain.const or len(plain.terms) != 1:
         return False
     name, factor = plain.terms[0]
-    return factor == 1 and (name == "%laneid" or (name == "threadIdx.x" and 1 << value.pieces[0].width == LANES))
+    return factor == 1 and (name == "%laneid" or (name == "threadIdx.x" and 1 << value.pieces[0].width == WARP))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lanescope.cxx.value_class import value_class
-from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
+from lanescope.ptx.threads import WARP
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.barriers.clusters import EVERYONE, RANK_BIT
 
 USES = ("arrive", "copy", "wait", "await")  # events of an mbarrier that is initialized

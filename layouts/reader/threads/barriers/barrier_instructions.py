@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.threads.barriers.barrier_bytes import BoxCopy
-from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent, Span, TraceLostError, require_known
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, Span, TraceLostError, require_known
 from lanescope.reader.threads.barriers.clusters import EVERYONE, WINDOW, list_targets, map_address
 from lanescope.reader.threads.barriers.tensor_trace import follow_tensor
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number, select_numbers

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
-WARP = 32
 MOST_EVENTS = 4000
 MOST_TURNS = 4000
 _GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}

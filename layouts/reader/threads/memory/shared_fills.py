@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.threads.memory.storage import Mask, Pointer
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 Place = tuple[Pointer, int]  # the array of a tensor, and the element where it begins
 Key = tuple[Pointer | int, int]  # of a tile: its array and first element, or KNOWN and its address
-WARP = 32
 KNOWN = -1  # of the key of a place whose address is known
 UNFENCED, UNORDERED, UNCOMMITTED, UNAWAITED = "unfenced", "unordered", "uncommitted", "unawaited"
 OVERWRITTEN = "overwritten"

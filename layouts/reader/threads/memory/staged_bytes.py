@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
+from lanescope.ptx.threads import WARP, WARPGROUP
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
 
 Span = tuple[int, int]
-WARPGROUP = 128
 
 
 class StagedBytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.threads.barriers.barrier_trace import WARP
+from lanescope.ptx.threads import WARP
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedOrder
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, spread_coefficient
