@@ -56,14 +56,6 @@ def test_a_figure_whose_texts_are_too_small_beside_text_has_a_row_of_its_own() -
     assert len(make_rows(1088, 1417, 9)) == 2  # too small in either place: it may be higher than others
 
 
-@for_each("slug", guide_index.ORDER)
-def test_texts_of_figures_can_be_read(slug: str) -> None:
-    """But the row numbers of 128 rows of D, which are all of two warpgroups."""
-    for figure in re.findall(r"<figure(?: class=.tall.)?><a.*?</figure>", guide.render_guide_page(slug), re.S):
-        most = (guide.ALONE[0], 62.0 * 16) if figure.startswith('<figure class="tall">') else guide.ALONE
-        assert guide._is_readable(figure, most) or "SM90_64x64x16_F32F16F16_RS&amp;atom_layout=(2,1,1)" in figure
-
-
 def test_the_tile_of_the_rules_can_be_read(client: Client) -> None:
     figure = re.search(r"<figure>.*?</figure>", client.get("/guide/check-rules").text, re.S)
     assert figure
