@@ -7,7 +7,7 @@ from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
-from tests.test_known_products import KERNEL as PROJECTION
+from tests.known_kernels import KERNEL as PROJECTION
 from tests.transfer_kernels import plant
 
 KERNEL = """#include <cuda_fp16.h>

@@ -15,7 +15,7 @@ from lanescope.workbench.fragments.thread_gaps import close_settled_gaps, list_k
 from tests import workbench_cases
 from tests.cases import for_each
 from tests.command import CliRunner
-from tests.test_known_products import TILED
+from tests.known_kernels import TILED
 from tests.transfer_kernels import plant
 
 RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C) {

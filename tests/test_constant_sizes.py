@@ -8,7 +8,7 @@ from pathlib import Path
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
-from tests.test_known_products import KERNEL
+from tests.known_kernels import KERNEL
 from tests.transfer_kernels import plant
 
 # 16 × 16 × 48: each of two warps multiplies 16 × 8

@@ -9,8 +9,8 @@ from lanescope.workbench.products.result_judge import judge_results
 from tests.ampere_kernels import TEMPLATES
 from tests.cases import for_each
 from tests.checked import check_whole
+from tests.known_kernels import GROUPS, KERNEL, LAUNCH, TILED, list_wrong
 from tests.sample import take_sample
-from tests.test_known_products import GROUPS, KERNEL, LAUNCH, TILED, list_wrong
 from tests.transfer_kernels import plant
 
 SHORT, PARTIAL = "k_slices_left", "tile_not_filled"

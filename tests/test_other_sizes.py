@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.cases import for_each
 from tests.checked import check_whole
-from tests.test_known_products import KERNEL, LAUNCH
+from tests.known_kernels import KERNEL, LAUNCH
 from tests.test_known_tiles import DEPTH
 from tests.transfer_kernels import plant
 

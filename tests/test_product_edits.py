@@ -12,8 +12,8 @@ from lanescope.workbench.check import check_text
 from lanescope.workbench.products.broken_products import B
 from lanescope.workbench.products.result_judge import find_product_search
 from tests.cases import for_each
+from tests.known_kernels import KERNEL, LAUNCH, MMA
 from tests.test_check_origins import KERNEL as BOXED, ONE_COPY, TWO_GROUPS
-from tests.test_known_products import KERNEL, LAUNCH, MMA
 from tests.transfer_kernels import plant
 
 TEXT = KERNEL + LAUNCH

@@ -14,7 +14,7 @@ from lanescope.workbench.products.result_judge import judge_results
 from lanescope.workbench.products.size_names import has_other_numbers
 from lanescope.workbench.text.function_texts import find_functions
 from tests.cases import for_each
-from tests.test_known_products import KERNEL
+from tests.known_kernels import KERNEL
 from tests.transfer_kernels import plant
 
 PARAMETERS = ", int M, int N, int K)"

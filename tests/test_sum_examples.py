@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
-from tests.test_known_products import KERNEL, LAUNCH, list_points
+from tests.known_kernels import KERNEL, LAUNCH
+from tests.test_known_products import list_points
 from tests.transfer_kernels import plant
 
 SHOWN: dict[tuple[str, str], str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
-from tests.test_known_products import TILED
+from tests.known_kernels import TILED
 from tests.thread_tile_kernels import KERNEL
 from tests.transfer_kernels import plant
 

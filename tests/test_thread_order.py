@@ -7,53 +7,9 @@ import pytest
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
-from tests.test_known_products import TILED
-from tests.test_thread_descriptors import RIGHT as DESCRIBED
-from tests.thread_tile_kernels import HELPERS, PADDED, SWIZZLED
+from tests.known_kernels import TILED
+from tests.thread_tile_kernels import HELPERS, PADDED, STAGED, SWIZZLED
 from tests.transfer_kernels import plant
-
-# three stages of 16 columns; A and B^T have K contiguous
-STAGED = (
-    HELPERS
-    + r"""
-#define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
-template <int N> __device__ void wait() { asm volatile("cp.async.wait_group %0;\n" ::"n"(N)); }
-__device__ void copy16(uint32_t to, const void* from, bool inside) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p cp.async.cg.shared.global [%0], [%1], 16;\n}\n"
-               :: "r"(to), "l"(from), "r"((int)inside));
-}
-constexpr int ROWS = 64, BK = 16, PITCH = 24, STAGES = 3;
-__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
-  __shared__ half As[STAGES][ROWS * PITCH];
-  __shared__ half Bs[STAGES][ROWS * PITCH];
-  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-  auto fill = [&](int stage, int t) {
-    int r = tid / 2, c = tid % 2 * 8;
-    copy16(smem_addr(&As[stage][r * PITCH + c]), &A[(blockIdx.y * ROWS + r) * K + t * BK + c], t * BK < K);
-    copy16(smem_addr(&Bs[stage][r * PITCH + c]), &B[(blockIdx.x * ROWS + r) * K + t * BK + c], t * BK < K);
-  };
-  float acc[8][4] = {};
-  for (int s = 0; s < STAGES - 1; s++) {
-    fill(s, s);
-    COMMIT();
-  }
-  for (int t = 0; t < K / BK; t++) {
-    wait<STAGES - 2>();
-    __syncthreads();
-    fill((t + STAGES - 1) % STAGES, t + STAGES - 1);
-    COMMIT();  // each turn
-    uint32_t a[4];
-    ldm_x4(a, smem_addr(&As[t % STAGES][(warp * 16 + lane % 16) * PITCH + lane / 16 * 8]));
-    for (int n = 0; n < 8; n++) {
-      uint32_t b[2];
-      ldm_x2(b, smem_addr(&Bs[t % STAGES][(n * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8]));
-      mma16816(acc[n], a, b);
-    }
-  }
-}
-"""
-)
-
 
 BARRIER = "__syncthreads();\n    for (int kk"
 LONGER = "half As[BM * PITCH]", "half As[BM * PITCH + 8]"
@@ -371,55 +327,6 @@ __global__ void __launch_bounds__(128) transform(const half* A, float* D, int le
 }}
 """
     assert list_found(text) == []
-
-
-# wgmma reads what other warps store: all of B, and the 16 rows of A of each warp
-SYNC = "__syncthreads();\n    for (int k = 0"
-OWN_ROWS = (
-    ("i = threadIdx.x; i < 64 * 8; i += 128", "i = threadIdx.x % 32; i < 16 * 8; i += 32"),
-    ("int r = i / 8", "int r = threadIdx.x / 32 * 16 + i / 8"),
-)
-
-
-def list_described(*changes: tuple[str, str]) -> list[str]:
-    """List the mistakes of the kernel with wgmma and these changes."""
-    return [one.code for one in check_thread_order(plant(*changes, text=DESCRIBED), {}, (), described=True).mistakes]
-
-
-def test_a_descriptor_reads_what_all_warps_have_stored_before_a_barrier() -> None:
-    assert list_described() == list_described(*OWN_ROWS) == []
-    assert list_described((SYNC, SYNC.partition("\n")[2])) == ["barrier_missing"]
-    fence = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
-    assert list_described((SYNC, fence + SYNC.partition("\n")[2])) == ["barrier_missing"]
-    assert list_described(*OWN_ROWS, (SYNC, "__syncwarp();" + SYNC.partition("\n")[2])) == ["barrier_missing"]  # B
-
-
-END = '      asm volatile("wgmma.{}.sync.aligned{};" ::: "memory");\n'
-PRODUCT_END = '"l"(make_desc(sB + k * 16)));\n'
-TURN_END = "__syncthreads();\n  }\n}"
-
-
-@for_each(
-    ("left", "barrier", "found"),
-    [(0, True, []), (0, False, ["refill_early"]), (1, True, ["refill_early"]), (None, True, [])],
-)
-def test_a_tile_is_stored_to_again_after_a_wait_for_the_products_that_read_it(
-    left: int | None, barrier: bool, found: list[str]
-) -> None:
-    # of an excerpt without groups nothing is known; two warpgroups read the same B, and one waits for itself
-    ends = "" if left is None else END.format("commit_group", "") + END.format("wait_group", f" {left}")
-    changes = (PRODUCT_END, PRODUCT_END + ends), *([(TURN_END, "}\n}")] if not barrier else [])
-    assert list_described(*changes) == (found if left else [])
-    pair = ("__launch_bounds__(128)", "__launch_bounds__(256)"), ("i += 128", "i += 256")
-    assert list_described(*changes, *pair) == found
-
-
-def test_a_warp_may_store_its_own_rows_of_a_without_a_barrier() -> None:
-    loaded = "*(uint4*)&sB[r * 64 + (c ^ (r % 8)) * 8] = *(const uint4*)&B[(blockIdx.y * 64 + r) * K + k0 + c * 8];"
-    first = f"for (int i = threadIdx.x; i < 64 * 8; i += 128) {{ int r = i / 8, c = i % 8; {loaded} }} __syncthreads();"
-    own = plant((loaded, ""), *OWN_ROWS, (SYNC, "__syncwarp();" + SYNC.partition("\n")[2]), text=DESCRIBED)
-    own = own.replace("for (int i", f"{first} for (int i", 1)
-    assert not check_thread_order(own, {}, (), described=True).mistakes
 
 
 # every warp multiplies the same tiles and stages D in the same bytes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
-from tests.test_thread_order import STAGED
-from tests.thread_tile_kernels import PADDED
+from tests.thread_tile_kernels import PADDED, STAGED
 from tests.transfer_kernels import plant
 
 # rows of A and columns of B that mma takes from global memory

@@ -203,3 +203,44 @@ void launch(const half* A, const half* B, float* C, int n) { gemm<<<1, dim3(32, 
 """
 )
 KERNEL = "__global__ void __launch_bounds__(128) gemm"  # how it begins
+# three stages of 16 columns; A and B^T have K contiguous
+STAGED = (
+    HELPERS
+    + r"""
+#define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
+template <int N> __device__ void wait() { asm volatile("cp.async.wait_group %0;\n" ::"n"(N)); }
+__device__ void copy16(uint32_t to, const void* from, bool inside) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p cp.async.cg.shared.global [%0], [%1], 16;\n}\n"
+               :: "r"(to), "l"(from), "r"((int)inside));
+}
+constexpr int ROWS = 64, BK = 16, PITCH = 24, STAGES = 3;
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ half As[STAGES][ROWS * PITCH];
+  __shared__ half Bs[STAGES][ROWS * PITCH];
+  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
+  auto fill = [&](int stage, int t) {
+    int r = tid / 2, c = tid % 2 * 8;
+    copy16(smem_addr(&As[stage][r * PITCH + c]), &A[(blockIdx.y * ROWS + r) * K + t * BK + c], t * BK < K);
+    copy16(smem_addr(&Bs[stage][r * PITCH + c]), &B[(blockIdx.x * ROWS + r) * K + t * BK + c], t * BK < K);
+  };
+  float acc[8][4] = {};
+  for (int s = 0; s < STAGES - 1; s++) {
+    fill(s, s);
+    COMMIT();
+  }
+  for (int t = 0; t < K / BK; t++) {
+    wait<STAGES - 2>();
+    __syncthreads();
+    fill((t + STAGES - 1) % STAGES, t + STAGES - 1);
+    COMMIT();  // each turn
+    uint32_t a[4];
+    ldm_x4(a, smem_addr(&As[t % STAGES][(warp * 16 + lane % 16) * PITCH + lane / 16 * 8]));
+    for (int n = 0; n < 8; n++) {
+      uint32_t b[2];
+      ldm_x2(b, smem_addr(&Bs[t % STAGES][(n * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8]));
+      mma16816(acc[n], a, b);
+    }
+  }
+}
+"""
+)

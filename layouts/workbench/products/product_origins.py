@@ -16,7 +16,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
-from lanescope.ptx.threads import WARPGROUP
+from lanescope.ptx.threads import GROUP_WARPS
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.clusters import WINDOW
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
