@@ -132,7 +132,7 @@ def test_right_kernel_is_proved(changes: tuple[tuple[str, str], ...]) -> None:
     assert (report.findings, report.open) == ((), ())
 
 
-@for_each("change, message, line", WRONG.values(), ids=list(WRONG), sample="message")
+@for_each("change, message, line", WRONG.values(), ids=list(WRONG), sample=2)
 def test_wrong_statement_is_found(change: tuple[str, str], message: str, line: str) -> None:
     text = plant(change, text=KERNEL)
     (found,) = judge(text).mistakes

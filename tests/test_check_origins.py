@@ -388,7 +388,7 @@ OPEN = {
 }
 
 
-@for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN), sample=2)
+@for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN), sample=1)
 def test_what_is_not_shown_to_be_the_product_is_open(change: tuple[str, str], why: str) -> None:
     report = run_blocks(plant(change, text=KERNEL))
     assert report.mistakes or any(why in one.message for one in report.open)

@@ -121,7 +121,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
 ]
 
 
-@for_each(("old", "new", "code", "line"), MISTAKES, sample="code")
+@for_each(("old", "new", "code", "line"), MISTAKES, sample=2)
 def test_a_mistake_in_a_pair_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=PAIR)
     ((found, at),) = locate_findings(text, run_blocks(text).mistakes)

@@ -248,7 +248,7 @@ def test_stages_that_an_argument_ends_are_not_counted() -> None:
     assert check_text(text).findings == ()
 
 
-@for_each(("text", "right", "wrong", "code", "place"), MISTAKES, sample=2)
+@for_each(("text", "right", "wrong", "code", "place"), MISTAKES, sample=1)
 def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
     planted = plant((right, wrong), text=text)
     found = [(one.code, planted[one.span[0] :][: len(place)]) for one in search_cause(planted).findings]

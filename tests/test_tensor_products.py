@@ -104,7 +104,7 @@ MISTAKES = [  # what stands there, what is planted, code, line
 ]
 
 
-@for_each(("old", "new", "code", "line"), MISTAKES, sample="code")
+@for_each(("old", "new", "code", "line"), MISTAKES, sample=3)
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=BY_TMA)
     found = dict(locate_findings(text, run_blocks(text).mistakes))
