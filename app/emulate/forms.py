@@ -39,6 +39,7 @@ MOST_PTX = 4 << 20  # characters
 MOST_STEPS = 1_000_000
 MOST_MEMORY = 64 << 20  # bytes of all buffers
 MOST_ARRAY = 1 << 20  # bytes of a buffer that an answer includes
+_AROUND = 6  # lines that are shown before and after that of a finding
 MOST_FILE = 16 << 20  # characters of one in base64
 Arrays = Annotated[dict[str, str], Description(limits={"maxProperties": 64})]
 
@@ -147,12 +148,12 @@ class MarkedLine:
     found: Finding | None
 
 
-def mark_lines(ptx: str, findings: tuple[Finding, ...], around: int = 6) -> list[MarkedLine]:
+def mark_lines(ptx: str, findings: tuple[Finding, ...]) -> list[MarkedLine]:
     """Return the lines of a PTX text around its findings, in order; lines in between are omitted."""
     lines = ptx.splitlines()
     by_line: dict[int, Finding] = {}
     for finding in findings:
         if finding.line:
             by_line.setdefault(finding.line, finding)
-    shown = {n for line in by_line for n in range(max(1, line - around), min(len(lines), line + around) + 1)}
+    shown = {n for line in by_line for n in range(max(1, line - _AROUND), min(len(lines), line + _AROUND) + 1)}
     return [MarkedLine(number, lines[number - 1], by_line.get(number)) for number in sorted(shown)]

@@ -152,7 +152,6 @@ def sample_jobs(jobs: list[VariantJob]) -> list[VariantJob]:
 def verify_device(
     family: str = "",
     progress: Progress = lambda key, result, total: None,
-    device_number: int = 0,
     part: str = "",
     quick: bool = False,
     announce: Stage = lambda stage: None,
@@ -169,7 +168,7 @@ def verify_device(
     check_part(part)
     if part and family:
         raise LayoutError("bad_usage", "--family and --part exclude each other.", "Give --family or --part.", "part")
-    device = CudaDevice(device_number)
+    device = CudaDevice()
     jobs = [] if part else list(generate_jobs(device.target, family))
     jobs = sample_jobs(jobs) if quick else jobs
     if jobs:

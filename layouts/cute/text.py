@@ -38,16 +38,16 @@ def parse_layout(text: str, field: str = "layout") -> CuteLayout:
     return layout
 
 
-def parse_swizzle(value: object, field: str = "swizzle") -> Swizzle:
+def parse_swizzle(value: object) -> Swizzle:
     """Parse Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
     match = SWIZZLE.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= LONGEST else None
     if not match:
         hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
-        raise LayoutError("unknown_swizzle", f"No swizzle '{shorten_value(value)}'.", hint, field)
+        raise LayoutError("unknown_swizzle", f"No swizzle '{shorten_value(value)}'.", hint, "swizzle")
     try:
         return make_swizzle(*map(int, match.groups()))
     except UnmadeValueError as error:
-        raise LayoutError("bad_cute", f"'{shorten_value(value)}' {error.why}.", error.hint, field) from None
+        raise LayoutError("bad_cute", f"'{shorten_value(value)}' {error.why}.", error.hint, "swizzle") from None
 
 
 def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:

@@ -98,7 +98,7 @@ def is_access(text: str) -> bool:
     return bool(_ACCESS.match(text.strip()))
 
 
-def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAccess:
+def parse_access(text: str, split: int = 0) -> TensorAccess:
     """Parse an access from its PTX text; LayoutError `bad_access` if it has no legal shape.
 
     split: the immediate offset of 16x32bx2's second half; 0 if the halves are adjacent.
@@ -109,7 +109,7 @@ def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAcce
             "bad_access",
             f"'{shorten_value(text, 80)}' is not an access to tensor memory.",
             f"Write e.g. {EXAMPLE}.",
-            field,
+            "access",
         )
     verb, words = match[1].lower(), re.findall(r"[\w:]+", match[2].lower())
     if verb == "shift":
@@ -121,7 +121,7 @@ def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAcce
                 "bad_access",
                 f"'{shorten_value(text, 80)}' has no shape of cp.",
                 f"Allowed: {', '.join(COPIES)}.",
-                field,
+                "access",
             )
         pattern = Pattern.parse(COPIES[name])
         group = next((word for word in words if word.startswith("cta_group::")), "cta_group::1")
@@ -129,15 +129,15 @@ def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAcce
         ptx = ".".join(filter(None, ("tcgen05.cp", group, name, wide)))
         columns, bytes_ = pattern.value_count, WIDENED.get(wide, 0)
         return TensorAccess(ptx, verb, pattern, ("row", "word"), columns, 0, widened=bytes_)
-    return _parse_move(text, verb, words, split, field)
+    return _parse_move(text, verb, words, split)
 
 
-def _parse_move(text: str, verb: str, words: list[str], split: int, field: str) -> TensorAccess:
+def _parse_move(text: str, verb: str, words: list[str], split: int) -> TensorAccess:
     row = next((move for move in MOVES if move.shape in words), None)
     if row is None:
         shapes = ", ".join(move.shape for move in MOVES)
         raise LayoutError(
-            "bad_access", f"'{shorten_value(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", field
+            "bad_access", f"'{shorten_value(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", "access"
         )
     times = next((word for word in words if re.fullmatch(r"x\d+", word)), "x1")
     count = int(times[1:6])  # five digits exceed the limit of every shape
@@ -146,7 +146,7 @@ def _parse_move(text: str, verb: str, words: list[str], split: int, field: str) 
             "bad_access",
             f"{row.shape} has no .{shorten_value(times)}.",
             f"Powers of two from .x1 to .x{row.most}.",
-            field,
+            "access",
         )
     packed = any(word in ("pack::16b", "unpack::16b") for word in words)
     pattern = Pattern.parse(row.packed if packed else row.pattern, x=count)
