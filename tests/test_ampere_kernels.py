@@ -117,7 +117,7 @@ MISTAKES = [
 ]
 
 
-@for_each(("text", "right", "wrong", "code", "place"), MISTAKES, sample=3)
+@for_each(("text", "right", "wrong", "code", "place"), MISTAKES, sample=2)
 def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
     planted = plant((right, wrong), text=text)
     found = [(one.code, planted[one.span[0] :][: len(place)]) for one in check_text(planted).findings]

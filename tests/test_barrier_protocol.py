@@ -83,7 +83,7 @@ def test_waits_of_one_helper_are_told_apart_through_another() -> None:
     assert find_lines(text) == [("mbarrier_parity", waits[0][1])]
 
 
-@for_each(("old", "new", "code", "place"), MISTAKES, sample=4)
+@for_each(("old", "new", "code", "place"), MISTAKES, sample=3)
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: str) -> None:
     found = find_lines(change(old, new))
     assert [of_one for of_one, _ in found] == [code]
