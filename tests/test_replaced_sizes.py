@@ -48,6 +48,15 @@ def test_maps_and_launches_follow_other_numbers(main: str) -> None:
     assert found.certain is (main not in [STYLES[of] for of in ("constants", "members", "macros")])
 
 
+def test_a_number_of_the_run_may_be_one_that_is_replaced() -> None:
+    k, (m, n) = DEPTH, WIDTHS[DEPTH]
+    numbers = f"const int M = {n}, N = {k}, K = {m};"
+    main = CALL.format(numbers, "M, N, K")
+    found = replace(KERNEL + main)
+    assert found is not None and [one.dims for one in found.source.maps[:2]] == [(k, m), (k, n)]
+    assert replace(KERNEL + main.replace("M, N, K)", f"M, N, K, {k})")) is None, "it may be K"
+
+
 def test_a_place_is_restored() -> None:
     text = KERNEL + STYLES["other names"]
     found = replace(text)

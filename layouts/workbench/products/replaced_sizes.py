@@ -17,6 +17,7 @@ from lanescope.cxx.source_text import walk_outside_brackets
 from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.code.preprocessing.used_functions import blank_spans
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_sizes import (
@@ -93,7 +94,8 @@ def replace_sizes(
     does not follow. evaluate: evaluates a text; depth: of K.
     """
     named = _choose_names(source)
-    if len(named) != _NAMES or has_number_of_run(source.blank, list_sizes(depth)):
+    beside = blank_spans(source.blank, sorted(span for spans in named.values() for span in spans))
+    if len(named) != _NAMES or has_number_of_run(beside, list_sizes(depth)):
         return None
     replaced = partial(_replace_named, source, recorded, evaluate, named)
     deep = [name for name in named if is_depth(name)]
