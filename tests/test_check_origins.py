@@ -266,6 +266,12 @@ def test_an_address_of_shared_memory_may_become_a_pointer() -> None:
     assert not run_blocks(plant(("sA = reinterpret_cast<bf16*>(smem)", f"sA = {pointer}"), text=KERNEL)).open
 
 
+@for_each("words", ["uint64_t{1}", "uint64_t{} + uint64_t{1u}"], sample=1)
+def test_a_number_in_braces_has_the_type_before_them(words: str) -> None:
+    """An int has no bit 62."""
+    assert not run_blocks(plant(("1ull << 62", f"({words}) << 62"), text=KERNEL)).open
+
+
 @pytest.mark.thorough
 def test_a_descriptor_may_be_an_object_that_asm_converts() -> None:
     """As CUTLASS's GmmaDescriptor: a variable is copied, and the result of a call is moved."""

@@ -14,11 +14,11 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.arguments import is_object
 from lanescope.reader.threads.language.declaring import make_object
 from lanescope.reader.threads.language.names import find_type
-from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
+from lanescope.reader.threads.language.numbers import INT, ThreadNumber, make_number
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.language.values import load_place
+from lanescope.reader.threads.language.values import cast_value, load_place
 from lanescope.reader.threads.memory.results import is_result
 from lanescope.reader.threads.memory.storage import DataBytes, Mask, Pointer, join_data, merge_values
 
@@ -41,6 +41,8 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
     values = tuple(run.evaluate(value, scope) for _, value in node.items)
     if type_ is not None and _is_tuple(type_):
         return values
+    if kind is not None and (kind.integer or kind.pointer) and len(values) < 2:
+        return cast_value(run, values[0] if values else make_number(0, INT), kind)
     return values[0] if len(values) == 1 else _join_vector(values, run.tape is not None)
 
 
