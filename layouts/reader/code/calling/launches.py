@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.code.calling.call_arguments import BracedArgument
 from lanescope.reader.code.calling.overloads import CallArgument
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.maps.map_objects import FILLED, list_filled_names, list_map_names, list_pointed_maps
@@ -129,6 +130,7 @@ def _record_launch(
     at: tuple[int, int],
 ) -> None:
     """Record a launch. sizes: its grid, its block and, if given, its bytes of shared memory, which are at a place."""
+    arguments = _type_braced(ev, target.functions[0], arguments)
     grid, block, *rest = sizes
     size = get_integer(rest[0]) if rest and rest[0] is not None else None
     record = KernelLaunchRecord(
@@ -148,6 +150,16 @@ def _record_launch(
         ev.launches[n] = replace(record, maps=record.maps | ev.launches[n].maps)
     elif len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
+
+
+def _type_braced(ev: Evaluator, kernel: tree.Function, arguments: Sequence[CallArgument]) -> list[CallArgument]:
+    """Return the arguments of a launch, braced ones as objects of their parameters' types."""
+    typed = list(arguments)
+    for n, (argument, parameter) in enumerate(zip(arguments, kernel.parameters, strict=False)):
+        if isinstance(argument.value, BracedArgument) and parameter.type is not None:
+            items = replace(argument.value.items, type=replace(parameter.type, reference=""))
+            typed[n] = ev.evaluate_argument(items, argument.value.scope)
+    return typed
 
 
 def _list_template_arguments(ev: Evaluator, target: FunctionSet, arguments: Sequence[CallArgument]) -> tuple[str, ...]:

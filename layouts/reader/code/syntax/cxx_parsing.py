@@ -26,6 +26,8 @@ _LESS_THAN_CALL = re.compile(
 _TYPENAME = re.compile(rb"(?<=[(,={])(\s*)typename(?=\s+\w+\s*(?:<|::))|(?<=\breturn )()typename(?=\s+\w+\s*(?:<|::))")
 # the compiler's own bit_cast, whose type the grammar does not read as an argument
 _BIT_CAST = re.compile(rb"__builtin_bit_cast\(((?:\w+::)*\w+(?: \w+)*),(?: |(?=\w+\)))")
+# unsigned(x) and unsigned{x}, which the grammar reads as a declaration in a list
+_UNSIGNED = re.compile(rb"(?<![\w:.>])(?<!\blong )(?<!\bshort )(?<!\bchar )unsigned(?=[({])")
 PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
@@ -67,6 +69,7 @@ def parse_bounded(
     length = sum(part.end_byte - part.start_byte for part in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
     data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(_insert_comma, data))
+    data = _UNSIGNED.sub(b"uint32_t", data)
     data = _BIT_CAST.sub(_write_bit_cast, data)
     data = _TYPENAME.sub(lambda found: found[0].replace(b"typename", b" " * 8), data)
     if _measure_depth(data) > MOST_OPEN:

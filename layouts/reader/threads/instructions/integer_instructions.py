@@ -13,6 +13,7 @@ from lanescope.ptx.register_types import RegisterType
 from lanescope.reader.code.ptx.inline_ptx import COMPARISONS
 from lanescope.reader.threads.instructions.asm_code import AsmCode, InstructionRows
 from lanescope.reader.threads.language.bit_words import combine_bits
+from lanescope.reader.threads.language.number_bytes import join_numbers
 from lanescope.reader.threads.language.numbers import (
     ThreadNumber,
     apply_operator,
@@ -22,7 +23,7 @@ from lanescope.reader.threads.language.numbers import (
 )
 from lanescope.reader.threads.language.packing import join_registers, pack_bytes, permute_bytes
 from lanescope.reader.threads.language.program import split_operands
-from lanescope.reader.threads.memory.storage import Pointer
+from lanescope.reader.threads.memory.storage import Pointer, cut_value
 
 _TYPE = re.compile(r"\.([usb])(8|16|32|64)\b")
 # operations that are an operator of C on the low bits of their sources
@@ -47,10 +48,12 @@ def _move_vector(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Pack registers into one, or unpack one: mov.b32 d, {lo, hi}."""
     size = int(opcode.split(".b")[1]) // 8
     outputs, inputs = (split_operands(operand.strip().strip("{}")) for operand in operands[:2])
-    data = join_registers([code.get_value(register) for register in inputs], size)
+    values = [code.get_value(register) for register in inputs]
+    numbers = [(value, size // len(inputs)) for value in values if isinstance(value, ThreadNumber)]
+    data = join_numbers(numbers) if len(numbers) == len(inputs) else join_registers(values, size)
     for n, output in enumerate(outputs):
         part = size // len(outputs)
-        code.put_value(output, data.cut_bytes(n * part, part) if data is not None else None)
+        code.put_value(output, cut_value(data, size, n * part, part))
 
 
 def _convert(code: AsmCode, opcode: str, operands: list[str]) -> None:

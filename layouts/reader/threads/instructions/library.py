@@ -29,7 +29,7 @@ from lanescope.reader.threads.language.numbers import (
 from lanescope.reader.threads.language.packing import permute_bytes
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin
-from lanescope.reader.threads.language.values import convert_value, fill_zeros, load_place, store_place
+from lanescope.reader.threads.language.values import convert_value, copy_words, fill_zeros, load_place, store_place
 from lanescope.reader.threads.memory.results import Reduction, note_function, note_scalar, shuffle_value, store_result
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
@@ -314,12 +314,16 @@ def _count_filled(name: str, target: Pointer, second: Any, third: Any) -> int | 
 
 
 def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Copy bytes from global to shared memory; when those of a pipeline of several threads arrive is not followed."""
+    """Copy bytes between local variables, or from global to shared memory; when those of a pipeline of several threads
+    arrive is not followed.
+    """
     counted = node.arguments[2]
     if isinstance(counted, tree.Call) and len(counted.arguments) == 1:  # cuda::aligned_size_t<16>(n)
         counted = counted.arguments[0]
     target, source, size = (run.evaluate(argument, scope) for argument in (*node.arguments[:2], counted))
     bytes_ = size.known if isinstance(size, ThreadNumber) else None
+    if bytes_ and bytes_ <= 64 and copy_words(run, target, source, bytes_, node.span):
+        return None
     if not isinstance(target, Pointer) or target.space != "shared":
         return forget_targets(run, [target, source], name)  # a group may come first
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:

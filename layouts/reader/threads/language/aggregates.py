@@ -34,6 +34,8 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
     if node.type is not None and not node.items and names_cute(run.text):
         value = run.evaluate_template(node.type, scope)
         return None if isinstance(value, SizedType) else value
+    if not node.items and node.type is not None and node.type.path[-1][0] == "integral_constant":
+        return _read_constant(run, node.type, scope)
     type_ = node.type or returned
     kind = find_type(run, type_, scope) if type_ is not None else None
     if kind is not None and kind.scope is not None and not kind.pointer and not kind.dims:
@@ -44,6 +46,12 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
     if kind is not None and (kind.integer or kind.pointer) and len(values) < 2:
         return cast_value(run, values[0] if values else make_number(0, INT), kind)
     return values[0] if len(values) == 1 else _join_vector(values, run.tape is not None)
+
+
+def _read_constant(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
+    """Return the number of an object of std::integral_constant<T, number>; None if it is not known."""
+    kind, number = [run.evaluate_template(one, scope) for one in (type_.path[-1][1] or ())] or (None, None)
+    return cast_value(run, number, kind) if isinstance(kind, SizedType) and isinstance(number, ThreadNumber) else None
 
 
 def _is_tuple(type_: tree.Type) -> bool:

@@ -288,6 +288,8 @@ def _are_equal(left: ThreadNumber, right: ThreadNumber) -> bool:
 
 def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
     kind = find_type(run, node.type, scope)
+    if node.type.reference and isinstance(place := find_place(run, node, scope), Pointer):
+        return load_place(run, place, node.span)
     return cast_value(run, evaluate_operand(run, node.value, scope), kind)
 
 

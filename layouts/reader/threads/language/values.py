@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.syntax import tree
@@ -213,6 +213,19 @@ def _copy_struct(place: Pointer, value: Any, offset: int, mask: Mask | None) -> 
     for start, (_, size) in list(place.array.cells.items()):
         if offset <= start < offset + place.type.size:
             place.array.cells[start] = None, size
+
+
+def copy_words(run: KernelRunner, target: Any, source: Any, size: int, site: tuple[int, int]) -> bool:
+    """Copy bytes between local variables, in the widest words that divide their number; return whether both are such
+    variables.
+    """
+    if not all(isinstance(one, Pointer) and isinstance(one.array, LocalMemory) for one in (target, source)):
+        return False
+    unit = gcd(size, 8)
+    word = SizedType(f"uint{8 * unit}_t", unit, integer=True)
+    for at in range(0, size, unit):
+        store_place(run, target.find_part(at, word), load_place(run, source.find_part(at, word), site), site)
+    return True
 
 
 def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:

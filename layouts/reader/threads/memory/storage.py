@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.value_class import value_class
+from lanescope.reader.threads.language.number_bytes import cut_number, join_numbers
 from lanescope.reader.threads.language.numbers import (
     LONG,
     Number,
@@ -190,8 +191,12 @@ class LocalMemory:
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
         found = self.cells.get(offset)
-        if found is not None and (found[1] == size or not isinstance(found[0], DataBytes)):
-            return found[0] if found[1] == size or isinstance(found[0], ThreadNumber) else None
+        if found is not None and found[1] == size:
+            return found[0]
+        if (numbers := self._list_numbers(offset, size)) is not None:
+            return join_numbers(numbers)
+        if found is not None and not isinstance(found[0], DataBytes):
+            return None
         parts: list[DataBytes] = []
         at = offset
         while at < offset + size:
@@ -202,6 +207,21 @@ class LocalMemory:
             parts.append(data.cut_bytes(first, min(data.size - first, offset + size - at)))
             at += parts[-1].size
         return join_data(parts)
+
+    def _list_numbers(self, offset: int, size: int) -> list[tuple[ThreadNumber, int]] | None:
+        """Return the integers, with their bytes, that some bytes are; None if not all are of integers."""
+        near = [
+            (start, *cell) for start, cell in self.cells.items() if start < offset + size and offset < start + cell[1]
+        ]
+        parts, at = list[tuple[ThreadNumber, int]](), offset
+        for start, value, width in sorted(near, key=lambda cell: cell[0]):
+            past = min(start + width, offset + size)
+            part = cut_number(value, width, at - start, past - at) if isinstance(value, ThreadNumber) else None
+            if start > at or part is None:
+                return None
+            parts.append((part, past - at))
+            at = past
+        return parts if at == offset + size else None
 
     def _find(self, at: int) -> tuple[DataBytes, int] | None:
         for start in range(at, max(at - 16, -1), -1):
@@ -249,12 +269,11 @@ class LocalMemory:
         hit = [s for s in near if s in self.cells and s < offset + size and offset < s + self.cells[s][1]]
         for start in hit:  # what is left of a larger value stays
             value, width = self.cells[start]
-            if isinstance(value, DataBytes):
-                if start < offset:
-                    self.cells[start] = (value.cut_bytes(0, offset - start), offset - start)
-                if offset + size < start + width:
-                    rest = start + width - offset - size
-                    self.cells[offset + size] = (value.cut_bytes(width - rest, rest), rest)
+            if start < offset:
+                self.cells[start] = (cut_value(value, width, 0, offset - start), offset - start)
+            if offset + size < start + width:
+                rest = start + width - offset - size
+                self.cells[offset + size] = (cut_value(value, width, width - rest, rest), rest)
         return [s for s in hit if s >= offset]
 
     def is_unset(self, offset: int, size: int) -> bool:
@@ -281,6 +300,15 @@ class LocalMemory:
         """Make all values unknown."""
         self.forgotten = True
         self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
+
+
+def cut_value(value: Value, width: int, first: int, count: int) -> Value:
+    """Return some bytes of a value of some width, None if they are not known."""
+    if isinstance(value, ThreadNumber):
+        return cut_number(value, width, first, count)
+    if isinstance(value, DataBytes):
+        return value.cut_bytes(first, count)
+    return value if isinstance(value, FloatConstant) else None
 
 
 def merge_values(mask: Mask, new: Value, old: Value) -> Value:
