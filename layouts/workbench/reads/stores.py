@@ -119,7 +119,6 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
     known to fill the other one's alone. used: pieces of the stores that hold other tiles, which are taken last.
     """
     inputs = [store for store in stores if not _is_output_store(store)]
-    by_threads = {clue.operand for clue in clues if not clue.loaded} if any(clue.loaded for clue in clues) else set()
     chosen: dict[str, Choice] = {}
     free = []
     for clue in clues:
@@ -133,16 +132,21 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         else:
             free.append(clue.operand)
     assigned = [store for store, _ in chosen.values()]
+    loaded = {clue.operand for clue in clues if clue.loaded}
+    by_threads = bool(loaded) and loaded.isdisjoint(free)
     rest = [
         store
         for store in inputs
-        if store.operand is None
-        and store.begins is None
-        and not (store.map is not None and store.map.source == LOADED)  # only its loads determine its operand
+        if _is_unclaimed(store)
         and not any(store is other for other in assigned)
-        and not (store.map is not None and by_threads.issuperset(free))
+        and not (by_threads and store.map is not None)
     ]
     return {**chosen, **_assign_in_order(rest, free, used)}
+
+
+def _is_unclaimed(store: TileStore) -> bool:
+    """Return whether the order may decide whose store it is; loads alone determine that of a map encoded elsewhere."""
+    return store.operand is None and store.begins is None and not (store.map is not None and store.map.source == LOADED)
 
 
 def _find_chosen_store(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
