@@ -12,8 +12,10 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.workbench.copies.loads import TextLoads
 from lanescope.workbench.copies.named_maps import find_named_map
 from lanescope.workbench.copies.transfers import read_copy
+from lanescope.workbench.descriptors.uses import find_code_uses
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.reads.stores import Clues, TileStore, pair_stores
+from lanescope.workbench.text.scan import find_mentions
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.sample import take_sample
@@ -218,3 +220,19 @@ def test_a_barrier_of_returned_maps_expects_their_bytes() -> None:
     assert not check_text(right).findings
     wrong = plant(("(BM * BK + BN * BK) * sizeof", "(BM * BK + BM * BK) * sizeof"), text=right)
     assert list_codes(wrong) == ["expect_tx_bytes"]
+
+
+PRODUCTS = """__device__ void f{0}(float* d, uint32_t s) {{
+  uint64_t a = (uint64_t)((s & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62, b = a + 512;
+{1}}}
+"""
+PRODUCT = """  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a + STEP), "l"(b));
+"""
+
+
+def test_the_products_of_a_file_with_many_kernels_are_all_found() -> None:
+    """A file that includes ten kernels had no known reader for the descriptors of the last ones."""
+    steps = "".join(PRODUCT.replace("STEP", str(2 * step)) for step in range(40))
+    text = "".join(PRODUCTS.format(n, steps) for n in range(8))
+    assert len(find_code_uses(evaluate_text(text), find_mentions(text))) == 8 * 40

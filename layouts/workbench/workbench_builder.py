@@ -42,7 +42,7 @@ from lanescope.workbench.text.addresses import list_start_names
 from lanescope.workbench.text.contents import ContentsState, TextContents
 from lanescope.workbench.text.names import find_operand_letter
 
-MOST_GROUPS = 32  # instructions and tiles of one text that are verified
+MOST_GROUPS = 64  # instructions and tiles of one text that are verified
 MOST_PLACEMENTS = 4  # of one group by its loads
 
 

@@ -37,7 +37,7 @@ from lanescope.workbench.text.scan import InstructionMention, find_mentions
 if TYPE_CHECKING:
     from lanescope.ptx.instruction import Instruction
 
-MOST = 256  # uses of one text
+MOST = 1024  # uses of one text
 
 
 def find_code_uses(
