@@ -93,9 +93,10 @@ def test_text_without_a_word_of_what_is_checked_is_not_even_parsed(monkeypatch: 
         "double EncodeScalar(int a) { return a << 2; }\n",
         "#define CUDA_12_0_SM90_FEATURES_SUPPORTED true\nbool has() { return CUDA_12_0_SM90_FEATURES_SUPPORTED; }\n",
         "using Epilogue = Builder<cutlass::epilogue::TmaWarpSpecialized>;\n",
+        "template <size_t N> constexpr descr<N> type_descr(const descr<N>& left) { return left; }\n",
         "import torch\n\ndef measure(n):\n    for k in range(n):\n        print(torch.rand(k << 3).sum())\n",
     ],
-    ids=["comment", "include", "letters", "macro", "schedule", "python"],
+    ids=["comment", "include", "letters", "macro", "schedule", "class", "python"],
 )
 def test_text_whose_words_only_look_like_what_is_checked_has_no_work(words: str) -> None:
     assert not may_have_work(words)

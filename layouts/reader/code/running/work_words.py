@@ -42,7 +42,8 @@ _MACRO_WORK = (
 _TO_LBO, _TO_SBO = re.compile(r"<<=?\s{0,9}1[46]\b"), re.compile(r"<<=?\s{0,9}3[02]\b")
 # not the letters in floatMatrix, nor CUTLASS's tags of schedules
 _TMA = r"(?-i:(?<![A-Za-z])[tT][mM][aA]|[a-z]Tma|TMA)(?!\w{0,30}WarpSpecialized)"
-_DESC = r"(?-i:desc|Desc|DESC)(?!ri|end)"  # not the letters in EncodeScalar
+# not the letters in EncodeScalar, nor pybind11's type_descr and PyArrayDescr_Proxy
+_DESC = r"(?-i:desc|Desc|DESC)(?!ri|end|(?i:r)(?![A-Za-z]))"
 _WORK = rf"{_TMA}|{_DESC}|cudaFuncSetAttribute"
 # Further words if every instruction matters, to find those that a target lacks.
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
