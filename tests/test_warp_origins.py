@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.maps.tensor_maps import find_evaluation_maps
 from tests.cases import for_each
-from tests.checked import check_whole, list_findings
+from tests.checked import check_whole, list_findings, locate_findings, run_blocks
 from tests.transfer_kernels import plant
 
 KERNEL = r"""
@@ -109,6 +109,26 @@ MISTAKES = [
 def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     found = list_findings(plant((old, new), text=KERNEL), check_whole)
     assert line in dict(found).get(code, f"none of it: {found}")
+
+
+HELPER = """__device__ unsigned word(const char* tile, int row, int k) {
+  return *(const unsigned*)(tile + row * 128 + ((k / 8 ^ row % 8) * 16) + k % 8 * 2);
+}
+__device__ void wait("""
+READ = "".join(KERNEL.partition('        asm volatile("ldmatrix.sync.aligned.m8n8.x2')[1:]).partition(
+    '        asm volatile("mma'
+)[0]
+WORDS = """        b[0] = word(tiles[s][1], j * 8 + lane / 4, k * 16 + lane % 4 * 2);
+        b[1] = word(tiles[s][1], j * 8 + lane / 4, k * 16 + lane % 4 * 2 + 8);
+"""
+
+
+def test_a_wrong_argument_of_a_helper_that_loads_words_is_found() -> None:
+    right = plant(("__device__ void wait(", HELPER), (READ, WORDS), text=KERNEL)
+    assert run_blocks(right).proved == {"gemm"} and not run_blocks(right).mistakes
+    wrong = plant(("lane % 4 * 2 + 8", "lane % 4 * 2 + 4"), text=right)
+    ((code, line),) = locate_findings(wrong, run_blocks(wrong).mistakes)
+    assert code == "k_repeated" and line.startswith("b[1] = word(")
 
 
 def test_a_full_specialization_is_chosen_beside_types_that_are_not_known() -> None:

@@ -19,7 +19,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.memory.storage import EMPTY, OPEN, ZEROED, DataBytes, ReadBytes, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_wrong_element
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, count_wrong_elements, find_wrong_element
 from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values
 from lanescope.workbench.repair.blamed_numbers import find_given_value
 from lanescope.workbench.source.shared_budget import compute_number
@@ -187,6 +187,12 @@ def blame_opcode(text: str, good: Set[tuple[Span, Calls, str]], code: str, wrong
     return calls[0]
 
 
+def _loads_others(arrived: ArrivedOperand, site: Span) -> bool:
+    """Return whether one load, such as that of a helper, fills registers that are right, too."""
+    right = zip(arrived.registers, count_wrong_elements(arrived).any(axis=1), strict=True) if arrived.warps else ()
+    return any(isinstance(one.data, ReadBytes) and site in one.data.sites for one, wrong in right if not wrong)
+
+
 def find_direct_site(run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
     """Return the load of the wrong register if it was not an ldmatrix, or where it is computed; else the call of the
     product, also if another product has set it.
@@ -199,5 +205,5 @@ def find_direct_site(run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, co
     if arrived.warps and arrived.warps[0].computed and stored != (0, 0):
         return product if any(one.span[0] <= stored[0] < one.span[1] for one in run.products) else stored
     if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
-        return data.sites[byte]
+        return stored if stored != (0, 0) and _loads_others(arrived, data.sites[byte]) else data.sites[byte]
     return product

@@ -49,12 +49,18 @@ class ArrivedOperand:
         return tuple({id(load): load for load in known}.values()) if len(known) == len(found) else ()
 
 
-def find_wrong_element(arrived: ArrivedOperand) -> tuple[int, int]:
-    """Return (register, byte in it) of the element that most often comes from a wrong place."""
+def count_wrong_elements(arrived: ArrivedOperand) -> Ints:
+    """Return how often each element comes from a wrong place: [registers, elements]."""
     operand = arrived.instruction.operand(arrived.name)
     i, k = list_coordinates(operand)
     wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in arrived.warps or ())
-    elements = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=0)
+    elements: Ints = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=0)
+    return elements
+
+
+def find_wrong_element(arrived: ArrivedOperand) -> tuple[int, int]:
+    """Return (register, byte in it) of the element that most often comes from a wrong place."""
+    operand, elements = arrived.instruction.operand(arrived.name), count_wrong_elements(arrived)
     register = int(elements.sum(axis=1).argmax())
     return register, int(elements[register].argmax()) * max(operand.container_bits // 8, 1)
 

@@ -320,7 +320,7 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
     if shared is not None:
         message = (
             f"{unit.capitalize()} {tile.group} multiplies rows of {name} from {made} on, of which {unit} {shared.group}"
-            f" takes some, too, and D is stored in other {what}s of {array}: check what moves this address."
+            f" takes some, too, and D is stored in other {what}s of {array}: check what moves this address for each."
         )
         product = tile.sum.products[0]
         return Pitfall("warpgroups_overlap", message, (*product.calls, product.sites[name.lower()])[0])

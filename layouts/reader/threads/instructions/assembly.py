@@ -37,6 +37,7 @@ from lanescope.reader.threads.memory.storage import (
     LocalMemory,
     Mask,
     Pointer,
+    ReadBytes,
     fill_up,
     join_data,
     make_open_data,
@@ -262,7 +263,7 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
 def _use_register(code: AsmCode, token: str) -> RegisterUse:
     value = code.get_value(token)
     use = make_use(code.run, value, value is None and code.is_unset(token))
-    stored = code.find_store(token) if is_result(value) else (0, 0)
+    stored = code.find_store(token) if is_result(value) or isinstance(value, ReadBytes) else (0, 0)
     return RegisterUse(use.data, use.load, use.number, use.unset, code.get_site(token), stored)
 
 
