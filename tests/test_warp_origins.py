@@ -111,6 +111,31 @@ def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     assert line in dict(found).get(code, f"none of it: {found}")
 
 
+def drop(text: str, first: str, past: str) -> str:
+    """Return a text without the part from one text to another."""
+    head, _, rest = text.partition(first)
+    return head + past + rest.partition(past)[2]
+
+
+ISSUE = """    if (threadIdx.x == 0) {
+      const unsigned to = tile;
+      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bar + 8 * s), "r"(2 * TILE));
+      copy(to, &ta, t * BK, m, bar + 8 * s);
+      copy(to + TILE, &tb, t * BK, n, bar + 8 * s);
+    }
+    wait(bar + 8 * s, t / STAGES % 2);
+"""
+
+
+def test_a_tile_that_is_filled_again_before_it_was_read_is_found() -> None:
+    text = drop(drop(KERNEL, "  if (warp == 4) {", "  float d[8]"), "    if (lane == 0) asm", "  }\n  for (int j")
+    loop = "    wait(bar + 8 * s, t / STAGES % 2);\n", ISSUE
+    text = plant(loop, ("STAGES = 2", "STAGES = 1"), (" 160>>>", " 128>>>"), text=text)
+    right = plant(("  }\n  for (int j", "    __syncthreads();\n  }\n  for (int j"), text=text)
+    assert run_blocks(right).proved == {"gemm"} and not run_blocks(right).mistakes
+    assert locate_findings(text, run_blocks(text).mistakes) == [("store_order_missing", "}")]
+
+
 HELPER = """__device__ unsigned word(const char* tile, int row, int k) {
   return *(const unsigned*)(tile + row * 128 + ((k / 8 ^ row % 8) * 16) + k % 8 * 2);
 }

@@ -36,7 +36,8 @@ class FragmentReport:
 
     def join(self, of_kernels: Mapping[str, FragmentReport]) -> FragmentReport:
         """Return the report with the verdicts on kernels whose copies were traced, by name."""
-        kernels = [of_kernels[one.name].kernels[0] if one.name in of_kernels else one for one in self.kernels]
+        of_runs = {name: sorted(one.kernels, key=lambda run: not run.gap) for name, one in of_kernels.items()}
+        kernels = [of_runs[one.name][0] if one.name in of_runs else one for one in self.kernels]
         verified = self.verified + sum(one.verified for one in of_kernels.values())
         return replace(self, kernels=kernels, verified=verified, traced=frozenset(of_kernels))
 

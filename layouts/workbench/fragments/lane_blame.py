@@ -189,8 +189,9 @@ def blame_opcode(text: str, good: Set[tuple[Span, Calls, str]], code: str, wrong
 
 def _loads_others(arrived: ArrivedOperand, site: Span) -> bool:
     """Return whether one load, such as that of a helper, fills registers that are right, too."""
-    right = zip(arrived.registers, count_wrong_elements(arrived).any(axis=1), strict=True) if arrived.warps else ()
-    return any(isinstance(one.data, ReadBytes) and site in one.data.sites for one, wrong in right if not wrong)
+    wrong = (count_wrong_elements(arrived) > 0).any(axis=1).tolist() if arrived.warps else []
+    right = [one.data for one, is_wrong in zip(arrived.registers, wrong, strict=False) if not is_wrong]
+    return any(isinstance(data, ReadBytes) and site in data.sites for data in right)
 
 
 def find_direct_site(run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:

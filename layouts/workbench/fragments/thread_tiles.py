@@ -122,9 +122,9 @@ def _list_verdicts(
     return branches
 
 
-def check_run(text: str, run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> FragmentReport:
-    """Check the fragments of one run of a kernel in which it is known where they come from."""
-    return _merge_runs(text, [_judge_kernel(run, recorded)])
+def check_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelLaunchRecord]) -> FragmentReport:
+    """Check the fragments of runs of a kernel in which it is known where they come from."""
+    return _merge_runs(text, [_judge_kernel(run, recorded) for run in runs])
 
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:

@@ -77,8 +77,7 @@ class _BlockReplay:
             self.own.scales.copy(self.copies[event], self.own.owner, self.own.boxes)
             return True
         if event in self.reads:
-            for read in self.reads[event]:
-                note_owners(self.own, read, warp)
+            note_owners(self.own, self.reads[event], warp)
             return True
         if event in self.lines:
             return self._fill_lines(self.lines[event], warp)

@@ -30,7 +30,7 @@ from lanescope.reader.threads.run_state import StepsOverError
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.fragments.fragment_report import FragmentReport
-from lanescope.workbench.fragments.thread_tiles import check_run
+from lanescope.workbench.fragments.thread_tiles import check_runs
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.block_runner import LOST, BlockRunner, list_blocks, list_needed
@@ -238,9 +238,7 @@ class OriginJudge:
         evaluate = partial(_evaluate_host, finders)
         found = list(find_short_launches(sized.source.blank, sized.recorded, list_needed(finders), evaluate))
         reasons = dict(runner.lost)
-        fragments = {
-            key[0]: self._check_fragments(sized, runner.kernels[key]) for key in finders if _loads(finders[key])
-        }
+        fragments = _check_fragments(sized, runner, finders)
         found += [_make_pitfall(one) for report in fragments.values() for one in report.findings]
         if not found:
             for key, of_kernel in finders.items():
@@ -253,10 +251,6 @@ class OriginJudge:
         open_ = () if found else _open_kernels(sized.source, reasons)
         return OriginReport(tuple(found), open_, proved, stores, fragments), finders
 
-    def _check_fragments(self, sized: SizedText, run: KernelRun) -> FragmentReport:
-        """Check the fragments that warps load of boxes."""
-        return check_run(sized.source.code.text, run, sized.recorded)
-
     def _run_blocks(self, runner: BlockRunner, sized: SizedText) -> dict[tuple[str, int], list[OriginFinder]] | None:
         """Return the runs of the blocks, by kernel and launch; None if they could not be run with these sizes."""
         blocks = list_blocks(sized.source.code.text, sized.given) if self.alone is None else [self.alone]
@@ -264,6 +258,17 @@ class OriginJudge:
             return None
         finders = runner.replay_runs()
         return finders if self.alone is not None else runner.run_later_blocks(runner.run_later_blocks(finders))
+
+
+def _check_fragments(
+    sized: SizedText, runner: BlockRunner, finders: Mapping[tuple[str, int], Sequence[OriginFinder]]
+) -> dict[str, FragmentReport]:
+    """Check the fragments that warps load of boxes, by kernel."""
+    runs: dict[str, list[KernelRun]] = {}
+    for key, of_kernel in finders.items():
+        if _loads(of_kernel):
+            runs.setdefault(key[0], []).append(runner.kernels[key])
+    return {name: check_runs(sized.source.code.text, of, sized.recorded) for name, of in runs.items()}
 
 
 def _loads(finders: Sequence[OriginFinder]) -> bool:

@@ -25,16 +25,17 @@ _WARP = 32
 _LEAST_SLICES = 3
 
 
-def note_owners(finder: OriginFinder, read: BoxRead, warp: int) -> None:
+def note_owners(finder: OriginFinder, reads: Sequence[BoxRead], warp: int) -> None:
     """Note which boxes a warp's threads load from: those that have arrived last."""
-    lanes = np.arange(_WARP * warp, _WARP * (warp + 1))
-    lanes = lanes[read.mask[lanes]]
-    owners = finder.read_owners.setdefault(read.record, np.full(len(read.mask), -1, np.int64))
-    first, last = read.places[lanes], read.places[lanes] + read.size - 1
-    inside = (first >= 0) & (last < SHARED_BYTES)
-    first, last = np.where(inside, first, 0), np.where(inside, last, 0)
-    same = inside & (finder.owner[first] == finder.owner[last])
-    owners[lanes] = np.where(same, finder.owner[first], -1)
+    for read in reads:
+        lanes = np.arange(_WARP * warp, _WARP * (warp + 1))
+        lanes = lanes[read.mask[lanes]]
+        owners = finder.read_owners.setdefault(read.record, np.full(len(read.mask), -1, np.int64))
+        first, last = read.places[lanes], read.places[lanes] + read.size - 1
+        inside = (first >= 0) & (last < SHARED_BYTES)
+        first, last = np.where(inside, first, 0), np.where(inside, last, 0)
+        same = inside & (finder.owner[first] == finder.owner[last])
+        owners[lanes] = np.where(same, finder.owner[first], -1)
 
 
 def settle_reads(finder: OriginFinder) -> None:

@@ -222,8 +222,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 ends=tuple(run.ends),
             )
         )
-        if run.barriers is not None:
-            run.barriers.note_warp_product(run, run.products[-1], code.get_value(added[0]) if added else None)
+        _note_product(code, added)
     outputs = split_operands(operands[0].strip("{} "))
     use = run.products[-1] if run.products and not run.is_full else None
     results = (
@@ -233,6 +232,13 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
     )
     for n, register in enumerate(outputs):
         code.put_value(register, results[n] if results else make_open_data(run.threads, 4))
+
+
+def _note_product(code: AsmCode, added: Sequence[str]) -> None:
+    """Note the last product in a run that follows mbarriers. added: the registers of C."""
+    run = code.run
+    if run.barriers is not None:
+        run.barriers.note_warp_product(run, run.products[-1], code.get_value(added[0]) if added else None)
 
 
 def _list_scale_ids(

@@ -103,6 +103,7 @@ class TileTrace(BarrierTrace):
             self._add_access(run, "load", places, (mask, data.size, site))
         if self.warps and (data.record[mask] == EMPTY).any():
             self.meet_warps(run, "load")
+            self._add_access(run, "load", places, (mask, data.size, site))
             read, data = await_origin(run, data, places, mask)
             self.reads.append(read)
             return data

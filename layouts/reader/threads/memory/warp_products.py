@@ -31,8 +31,8 @@ def await_origin(run: KernelRunner, data: DataBytes, places: Ints, mask: Mask) -
     read = BoxRead(len(run.barriers.events) - 1, mask.copy(), places, data.size, number)
     fresh = (data.record == EMPTY) & mask[:, None]
     lanes, here = np.arange(run.threads)[:, None], np.arange(data.size)
-    parts = zip((number, lanes, here), (data.record, data.thread, data.byte), strict=True)
-    return read, DataBytes(*(np.where(fresh, new, old) for new, old in parts))
+    record, thread = np.where(fresh, number, data.record), np.where(fresh, lanes, data.thread)
+    return read, DataBytes(record, thread, np.where(fresh, here, data.byte))
 
 
 def make_warp_product(number: int, use: MmaUse, added: Any) -> TileProduct:
