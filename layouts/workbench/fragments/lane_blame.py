@@ -189,7 +189,7 @@ def blame_opcode(text: str, good: Set[tuple[Span, Calls, str]], code: str, wrong
 
 def _loads_others(arrived: ArrivedOperand, site: Span) -> bool:
     """Return whether one load, such as that of a helper, fills registers that are right, too."""
-    wrong = (count_wrong_elements(arrived) > 0).any(axis=1).tolist() if arrived.warps else []
+    wrong = [bool(of.any()) for of in count_wrong_elements(arrived)] if arrived.warps else []
     right = [one.data for one, is_wrong in zip(arrived.registers, wrong, strict=False) if not is_wrong]
     return any(isinstance(data, ReadBytes) and site in data.sites for data in right)
 
