@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware.device import copy_to_device, read_device_info, wait_for_device
+from lanescope.app.hardware.device import read_device_info
 from lanescope.app.hardware.map_calls import encode_map
 from lanescope.emulate.text.parser import parse_module
 from lanescope.emulate.text.program import Function
@@ -34,9 +34,11 @@ def launch_kernel(
     entry: Function, cubin: bytes, launch: Mapping[str, Any], buffers: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Launch a kernel once and return the contents of its buffers afterwards."""
-    memory = {name: copy_to_device(array.reshape(-1).view(np.uint8)) for name, array in buffers.items()}
+    import cupy
+
+    memory = {name: cupy.asarray(array.reshape(-1).view(np.uint8)) for name, array in buffers.items()}
     maps = {name: _encode_map(item, launch, memory) for name, item in launch.get("tensor_map", {}).items()}
-    placed = {name: copy_to_device(np.frombuffer(data, np.uint8)) for name, data in maps.items()}
+    placed = {name: cupy.asarray(np.frombuffer(data, np.uint8)) for name, data in maps.items()}
     values = [
         _encode_argument(argument, parameter.type, memory, maps, placed)
         for argument, parameter in zip(launch["args"], entry.parameters, strict=True)
@@ -51,7 +53,7 @@ def launch_kernel(
     pointers = (ctypes.c_void_p * len(rooms))(*(ctypes.addressof(room) for room in rooms))
     grid, block = launch["grid"], launch["block"]
     _check(driver.cuLaunchKernel(function, *grid, *block, shared, None, pointers, None))
-    wait_for_device()
+    cupy.cuda.Device().synchronize()
     return {name: array.get().view(buffers[name].dtype).reshape(buffers[name].shape) for name, array in memory.items()}
 
 

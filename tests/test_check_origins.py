@@ -137,7 +137,7 @@ def find_mistakes(text: str) -> Sequence[Pitfall]:
     return run_blocks(text).mistakes
 
 
-@for_each(("kernel", "old", "new", "code", "line"), MISTAKES, sample=2)
+@for_each(("kernel", "old", "new", "code", "line"), MISTAKES, sample=1)
 def test_a_wrong_row_or_column_is_found(kernel: str, old: str, new: str, code: str, line: str) -> None:
     text = plant((old, new), text=kernel)
     places = dict(locate_findings(text, find_mistakes(text)))

@@ -206,7 +206,7 @@ TEMPLATE = RIGHT.replace("__global__ void gemm", "template <int BK> __global__ v
 )
 
 
-@pytest.mark.parametrize(("value", "codes"), [("16", []), ("0x10", []), ("32", ["element_size"])])
+@pytest.mark.parametrize(("value", "codes"), take_rows([("16", []), ("0x10", []), ("32", ["element_size"])], 2))
 def test_a_value_that_a_note_names_can_be_given(tmp_path: Path, value: str, codes: list[str]) -> None:
     write_files(tmp_path, a_cu=TEMPLATE)
     report = check("a.cu")

@@ -60,6 +60,7 @@ def test_every_read_of_a_right_kernel_is_verified() -> None:
         ("  d |= 1ull << 46;\n", "", "version_wrong", "d |= 2ull << 61;"),  # beside which it is missing
         ("| ((64u", "| 1u << 16 | ((64u", "wrong_transpose", "constexpr uint32_t idesc"),
     ],
+    sample=3,
 )
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     found = dict(list_findings(plant(old, new)))

@@ -89,6 +89,7 @@ def check(*edits: tuple[str, str]) -> tuple[list[tuple[str, str]], bool]:
             'unsigned h; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(y), "f"(x)); return h;',
         ),
     ],
+    sample=1,
 )
 def test_an_elementwise_function_of_d_is_verified_as_a(old: str, new: str) -> None:
     assert check((old, new)) == ([], True)
@@ -102,6 +103,7 @@ def test_an_elementwise_function_of_d_is_verified_as_a(old: str, new: str) -> No
         ("pack(s[0][2], s[0][3])", "pack(s[0][3], s[0][2])", "fragment_mismatch", "pack(s[0][3], s[0][2])"),
         ("load_t(v", "load(v", "trans_or_exchanged", "&Vs[lane % 16][lane / 16 * 8]"),
     ],
+    sample=2,
 )
 def test_wrong_orders_of_the_registers_of_d_are_found(old: str, new: str, code: str, blamed: str) -> None:
     assert check((old, new)) == ([(code, blamed)], True)

@@ -261,7 +261,7 @@ def test_what_operates_it_answers(client: Client, path: str) -> None:
     assert client.get(path).status_code == 200
 
 
-@for_each("form", ["svg", "png", "pdf", "tex", "txt", "md", "csv"])
+@for_each("form", ["svg", "png", "pdf", "tex", "txt", "md", "csv"], sample=3)
 def test_pictures_have_stable_bytes_and_a_strong_etag(client: Client, document: Json, form: str) -> None:
     for path in (
         f"/i/{M16}/a.{form}?colour=g&label=lane:value&lanes=0-3&theme=bw&cell=40",

@@ -29,7 +29,7 @@ def test_the_kernels_record_what_an_h200_recorded(name: str, kind: str) -> None:
     assert emulated_captures.compare(name, kind) == []
 
 
-@for_each("schedule", [Schedule(by_warp=True), Schedule(late=True)], ids=str)
+@for_each("schedule", [Schedule(by_warp=True), Schedule(late=True)], ids=str, sample=1)
 def test_in_other_orders(schedule: Schedule) -> None:
     assert emulated_captures.compare("wgmma_core_matrices-0", "real", schedule) == []
 

@@ -79,7 +79,7 @@ HANGING = {
 }
 
 
-@for_each("run", list_hanging_runs(), ids=lambda run: run.name)
+@for_each("run", list_hanging_runs(), ids=lambda run: run.name, sample=2)
 def test_a_kernel_that_hangs_is_told_where_and_for_what(run: KernelRun) -> None:
     launch = run.launch
     for buffer in launch["buffer"].values():

@@ -60,7 +60,7 @@ def draw_operation(rng: random.Random, model: Automaton) -> str:
     return f"mbarrier.arrive.shared::cta.b64 _, [%bar], {count};"
 
 
-@for_each("seed", range(12))
+@for_each("seed", range(12), sample=6)
 def test_phases_follow_the_automaton(seed: int) -> None:
     """Random instructions of one thread; after each, test_wait says for both parities what the automaton says."""
     rng = random.Random(seed)

@@ -121,7 +121,7 @@ def test_mistakes_change_one_place() -> None:
 # a grid over processes
 
 
-@for_each("offset", [0, 128, 4])
+@for_each("offset", [0, 128, 4], sample=1)
 def test_processes_come_to_what_one_comes_to(offset: int) -> None:
     """Also where a block loads what another stored: 128 bytes further, and 4."""
     kernel = prepare(SUM.replace("OFFSET", str(offset)), LAUNCH)

@@ -18,6 +18,7 @@ from lanescope.product.planning import make_plan
 from lanescope.ptx import hardware_runs
 from lanescope.render import kernel
 from tests.client import Client
+from tests.sample import take_rows
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -33,12 +34,15 @@ def squeeze_blanks(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("simulation", "wrong", "mark", "said", "colour"),
-    [
-        (True, 0, "≈", "Simulated: 128 values", ""),
-        (True, 2, "✗", "Differs: 126 of 128", "bad"),
-        (False, 0, "✓", "Agrees: 128 of 128", "ok"),
-        (False, 2, "✗", "Differs: 126 of 128", "bad"),
-    ],
+    take_rows(
+        [
+            (True, 0, "≈", "Simulated: 128 values", ""),
+            (True, 2, "✗", "Differs: 126 of 128", "bad"),
+            (False, 0, "✓", "Agrees: 128 of 128", "ok"),
+            (False, 2, "✗", "Differs: 126 of 128", "bad"),
+        ],
+        2,
+    ),
 )
 def test_a_run_says_whether_it_agreed(
     client: Client, monkeypatch: pytest.MonkeyPatch, *, simulation: bool, wrong: int, mark: str, said: str, colour: str

@@ -214,6 +214,7 @@ def test_what_is_open_or_inferred_says_so() -> None:
         "&major=MN&mn=128&k=64&swizzle=64B",
         "&swizzle=none&mn=256&k=32&rows=256",
     ],
+    sample=2,
 )
 def test_the_tile_page_has_the_format(query: str) -> None:
     """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""

@@ -189,6 +189,7 @@ def test_all_threads_run_a_kernel_that_is_launched_and_does_not_leave() -> None:
         ("    commit(&done);", "    finish(&done);"),
         ("c += 2", "c += step"),
     ],
+    sample=2,
 )
 def test_what_is_open_in_a_kernel_is_no_finding(old: str, new: str) -> None:
     changed = GEMM.replace(old, new).replace("float* C)", "float* C, int first, uint64_t* which, int step)")

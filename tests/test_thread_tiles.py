@@ -81,6 +81,7 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
         (PADDED, "__syncthreads();\n    for", "prefetch_more(As); __syncthreads();\n    for"),  # what may store, too
         (SWIZZLED, "swz<BK>(row, chunk)", "table[row] + chunk * 8"),
     ],
+    sample=2,
 )
 def test_what_is_not_known_is_no_finding(text: str, old: str, new: str) -> None:
     wrong = text.replace(old, new, 1)

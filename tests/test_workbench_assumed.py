@@ -35,6 +35,7 @@ for (int k = 0; k < 4; ++k) wgmma(acc, make_desc(%s));
         ("reinterpret_cast<half*>(smem_a) + k * 16", True),
         ("smem_a + k * 8", False),
     ],
+    sample=2,
 )
 def test_the_size_of_an_undeclared_pointers_elements_is_assumed(given: str, right: bool) -> None:
     """A template's parameter says nothing of what it points to: the instruction's type does, and it is said."""

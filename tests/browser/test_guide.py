@@ -16,7 +16,7 @@ MEASURE = """() => [...document.querySelectorAll(".guide figure > a")].map((link
     (text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().d))])"""
 
 
-@for_each("slug", guide_index.ORDER, sample=5)
+@for_each("slug", guide_index.ORDER, sample=3)
 def test_texts_of_figures_can_be_read(open_page: Open, slug: str) -> None:
     figures = open_page(f"/guide/{slug}").evaluate(MEASURE)
     assert figures
