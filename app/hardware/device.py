@@ -268,20 +268,6 @@ def compile_text(text: str, target: str) -> bytes:
         raise RuntimeError(nvrtc.getProgramLog(program)[:2000]) from None
 
 
-def copy_to_device(array: Array) -> Any:
-    """Copy an array to the device: CuPy's array."""
-    import cupy
-
-    return cupy.asarray(array)
-
-
-def wait_for_device() -> None:
-    """Synchronize with the device."""
-    import cupy
-
-    cupy.cuda.Device().synchronize()
-
-
 def list_devices() -> list[dict[str, str]]:
     """List every CUDA device; LayoutError with the reason if there is none."""
     try:

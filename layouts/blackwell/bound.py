@@ -55,11 +55,6 @@ class BoundMma(Instruction):
     def operand_names(self) -> tuple[str, ...]:
         return tuple(self.operands)
 
-    @property
-    def inferred(self) -> tuple[str, ...]:
-        """The operands whose map is inferred."""
-        return tuple(name for name, maps in self.maps.items() if not maps)
-
 
 def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
     """Return kind, form and sparsity of a tcgen05.mma of the catalogue; LayoutError for another instruction."""

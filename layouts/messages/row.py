@@ -63,11 +63,6 @@ class MessageRow:
         """ptxas's target for the right program; "" for other languages."""
         return _find_target(self.right)
 
-    @property
-    def language(self) -> str:
-        """The language of its programs in Markdown."""
-        return "ptx" if self.source == PTXAS else "cpp"
-
 
 def _find_target(program: str) -> str:
     match = re.search(r"^\.target (\w+)", program, re.M)

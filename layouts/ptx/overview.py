@@ -73,10 +73,6 @@ class OverviewRow:
         return ", ".join(x if x == y else f"{x} with C {y}" for x, y in self.results)
 
     @property
-    def family(self) -> str:
-        return self.found[0].family.name
-
-    @property
     def target_text(self) -> str:
         return format_targets(self.targets)
 

@@ -49,11 +49,6 @@ class UmmaTileStep:
     addresses: dict[str, int]
     word: IdescWord
 
-    @property
-    def accumulate(self) -> bool:
-        """Whether it adds to D: all K steps but the first."""
-        return self.k > 0
-
 
 @dataclass(frozen=True, eq=False)
 class TiledUmma(TiledMMA):
