@@ -66,6 +66,7 @@ MISTAKES = [
     ("&s.empty[i], 4)", "&s.empty[i], 2)", "mbarrier_count", "empty[i], 2"),  # of the own block only
     (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], 0"), "mbarrier_other", "arrive_at("),
     ("q], threadIdx.x % 128", "q], rank", "mbarrier_refilled", "arrive_at("),  # of the own block, twice
+    ("s.A[q] + rank * 64 * BK", "s.A[q] + rank * 64", "copies_overlap", "copy_to(s.A[q] + rank * 64,"),
     ("  meet();  // begin\n", "  __syncthreads();  // begin\n", "mbarrier_unsynchronized", "// begin"),
     ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # the cluster has blocks 0 and 1
 ]

@@ -32,6 +32,9 @@ from lanescope.workbench.text.function_texts import find_enclosing_function
 TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
 MOST_COMPARED = 64  # copies of one kernel
 _BARRIER = re.compile(r"bar|full|empty|phase|sem", re.I)
+_BLOCK = re.compile(r"rank|blockIdx|cta", re.I)
+_OF_SEVERAL = re.compile(r"multicast|cta_group::2")  # blocks
+_MULTICAST = re.compile(r"^(?!.*multicast)", re.S)  # all but these
 _COMPUTED = re.compile(r"\[|\w\s*[+*]\s*\w")  # an address that its own function computes
 _QUIET = re.compile(r"^__cvta|expect|arrive|cast|min$|max$")
 _MAY_WAIT = re.compile(r"wait|sync|finish|drain|block|acquire", re.I)
@@ -68,15 +71,32 @@ def find_overlaps(text: KernelText, bench: Workbench) -> list[Pitfall]:
     def check(run: KernelRun) -> list[Pitfall]:
         copies = list_placed(text, run.events)
         near = list(_check_neighbours(text, copies))
-        return [*near, *_check_turns(text, copies, bench, bool(near))]
+        return [
+            *_check_blocks(list_placed(text, run.events, _MULTICAST)),
+            *near,
+            *_check_turns(text, copies, bench, bool(near)),
+        ]
 
     return text.check_copies(check)
 
 
-def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:
-    """List the first copies of a kernel whose place and size are known."""
-    placed = (_place_copy(text, event) for event in events)
+def list_placed(
+    text: KernelText, events: Sequence[KernelEvent], others: re.Pattern[str] = _OF_SEVERAL
+) -> list[PlacedCopy]:
+    """List the first copies of a kernel whose place and size are known. others: those that are left out."""
+    placed = (_place_copy(text, event) for event in events if not others.search(getattr(event.run, "text", "")))
     return list(islice((copy for copy in placed if copy is not None), MOST_COMPARED))
+
+
+def _check_blocks(copies: Iterable[PlacedCopy]) -> Iterator[Pitfall]:
+    """Yield multicasts to which each block of a cluster brings another box, less than a box after that of the one
+    before.
+    """
+    for copy in copies:
+        moved = {name for at in copy.copy.at if at is not None and at.plain is not None for name, _ in at.plain.terms}
+        for name, away in copy.to.terms:
+            if name in moved and _BLOCK.search(name) and 0 < away < copy.count:
+                yield _make_pitfall(copy, copy, away, "the box of the block before", copy.argument)
 
 
 def _check_neighbours(text: KernelText, copies: Sequence[PlacedCopy]) -> Iterator[Pitfall]:
@@ -234,7 +254,7 @@ def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
         copy, argument = read_call_copy(text, event, event.run)
     elif copy is not None and isinstance(event.run, AsmRun):
         argument = _find_destination(text, event, copy)
-    if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
+    if copy is None or copy.to is None:
         return None
     tensor_map = find_named_map(copy.maps, text.maps) if copy.count is None else None
     count = (count_box_bytes(tensor_map) if tensor_map is not None else copy.count) or 0
