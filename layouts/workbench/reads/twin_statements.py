@@ -7,11 +7,11 @@ the second is the first with B for A, but for `k`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby, islice
+from itertools import islice
 
-from lanescope.workbench.results import TextEdit
+from lanescope.workbench.results import Span, TextEdit
 from lanescope.workbench.text.statement_words import StatementWords, list_statements
 
 MOST_STATEMENTS = 600
@@ -38,28 +38,43 @@ def list_twin_edits(blank: str) -> Iterator[TextEdit]:
 
 
 def list_series_edits(blank: str) -> Iterator[TextEdit]:
-    """Yield the edits that complete a series of alike statements, of which two have the same number and none another.
+    """Yield the edits that complete a series of numbers of registers, of which two are equal and one is left out.
 
-    >>> text = "c[r] = d[0]; c[r + 1] = d[1]; c[r + 8] = d[2]; c[r + 9] = d[2];"
-    >>> [(text[: edit.span[0]].count(";"), edit.text) for edit in list_series_edits(text)]
-    [(2, '3'), (3, '3')]
+    >>> text = "c[r] = d[4 * j]; c[r + 1] = d[4 * j + 1]; c[r + 8] = pack(d[4 * j + 2], d[4 * j + 1]);"
+    >>> [(text[edit.span[0] - 8 : edit.span[0]], edit.text) for edit in list_series_edits(text)]
+    [('4 * j + ', '3'), ('4 * j + ', '3')]
     """
-    for _, alike in groupby(list_statements(blank), key=_list_series_words):
-        members = list(alike)
-        rows = [[n for n, word in enumerate(one.words) if word.isdecimal()] for one in members]
-        for at in ([row[-1 - n] for row in rows] for n in range(min(map(len, rows)))):
-            values = [int(one.words[n]) for one, n in zip(members, at, strict=True)]
-            missing = set(range(len(values))) - set(values)
-            if len(members) >= _LEAST_SERIES and len(missing) == 1 and max(values) < len(values):
-                twice = max(values, key=values.count)
-                pairs = zip(members, at, values, strict=True)
-                yield from (TextEdit(one.spans[n], str(*missing)) for one, n, value in pairs if value == twice)
+    series: dict[tuple[str, ...], list[tuple[int, Span, int]]] = {}
+    for n, one in enumerate(list_statements(blank)):
+        for key, span, value in _list_registers(one) if "asm" not in one.words else ():
+            before = series.setdefault(key, [])
+            if before and n - before[-1][0] > _NEAR:
+                yield from _complete_series(before)
+                before.clear()
+            before.append((n, span, value))
+    for of_key in series.values():
+        yield from _complete_series(of_key)
 
 
-def _list_series_words(one: StatementWords) -> tuple[str, ...]:
-    """Return the words of a statement that are alike in a series: without numbers that are added."""
-    pairs = zip(one.words, (*one.words[1:], ""), strict=True)
-    return tuple(word for word, after in pairs if not word.isdecimal() and not (word == "+" and after.isdecimal()))
+def _list_registers(one: StatementWords) -> Iterator[tuple[tuple[str, ...], Span, int]]:
+    """Yield (words before it, place, number) of the number that ends the last index of each element."""
+    first = 0
+    for n, word in enumerate(one.words):
+        if word == "[" and one.words[n - 1] != "]":
+            first = n - 1
+        if word == "]" and one.words[n + 1 : n + 2] != ("[",):
+            at = n - 1 if one.words[n - 1].isdecimal() else n  # without a number it is 0
+            past = at - 1 if at < n and one.words[at - 1] == "+" else at
+            yield one.words[first:past], one.find_span(at, n), int(one.words[at]) if at < n else 0
+
+
+def _complete_series(found: Sequence[tuple[int, Span, int]]) -> Iterator[TextEdit]:
+    """Yield the edits of two equal numbers of a series from 0 on that leaves one out."""
+    values = [value for *_, value in found]
+    missing = set(range(len(values))) - set(values)
+    if len(values) >= _LEAST_SERIES and len(missing) == 1 and max(values) < len(values):
+        twice = max(values, key=values.count)
+        yield from (TextEdit(span, str(*missing)) for _, span, value in found if value == twice and span[0] < span[1])
 
 
 def _compare(first: StatementWords, second: StatementWords, names: Collection[str]) -> Iterator[TextEdit]:
