@@ -363,6 +363,14 @@ def test_an_accumulator_is_taken_several_times_in_turns(count: str) -> None:
     assert [code for code, _ in found] == ["mbarrier_count"]
 
 
+def test_a_wait_that_reads_too_early_is_no_repair_of_another() -> None:
+    """With the products waiting for the epilogue, all waits end, but each tile is stored before it is computed."""
+    found = find_lines(
+        plant(("wait(&full[n % 2], n / 2 & 1);", "wait(&full[n % 2], n / 2 & 1 ^ 1);"), text=LARGE_TILES)
+    )
+    assert [(code, line.strip()) for code, line in found] == [("mbarrier_parity", "wait(&full[n % 2], n / 2 & 1 ^ 1);")]
+
+
 @for_each(
     ("old", "new", "code", "place"),
     [

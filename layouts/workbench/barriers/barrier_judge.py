@@ -25,6 +25,7 @@ from lanescope.workbench.barriers.barrier_repairs import (
     list_joint_parities,
     list_other_mbarriers,
     list_repairs,
+    list_turns,
 )
 from lanescope.workbench.barriers.cluster_mistakes import find_late_signal, find_refill, find_uneven_arrival
 from lanescope.workbench.results import Span
@@ -87,9 +88,19 @@ class ProtocolJudge:
         mended = mended or [one for one in list_repairs(self.events, self.agents) if self._is_mended(one, idle=True)]
         if len(mended) > 1:
             mended = list(filter(self._completes_every_phase, mended)) or mended
+        if len(mended) > 1:
+            mended = list(filter(self._awaits_results, mended)) or mended
         if len(keep_first(mended)) > 1:
             mended = list(filter(self._lets_work_begin, mended))
         return keep_first(mended)
+
+    def _awaits_results(self, repair: ProtocolRepair) -> bool:
+        """Return whether no thread passes its first wait for a copy or a product at once that does neither itself."""
+        results = self.filled | self.committed
+        others = ((n, agent) for n, agent in enumerate(self.agents) if n not in self.working)
+        waits = ((n, *one) for n, agent in others for one in list_turns(agent))
+        firsts = ((n, step) for n, step, turn in waits if not turn and step.place in results)
+        return not any(repair.parities.get((n, step.event), step.value) for n, step in firsts)
 
     def _completes_every_phase(self, repair: ProtocolRepair) -> bool:
         """Return whether no schedule ends in the middle of a phase."""
