@@ -111,6 +111,25 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str
     assert found.get(code, f"none of it: {found}").startswith(line)
 
 
+def test_later_warps_that_store_d_count_their_rows_from_the_first_of_four() -> None:
+    text = plant(
+        ("__launch_bounds__(128) gemm", "__launch_bounds__(256) gemm"),
+        (", 128, bytes>>>", ", 256, bytes>>>"),
+        (
+            "  for (int c = 0; c < BN; c += 2) {",
+            "  float* out = C + (row + warp % 4 * 32 + threadIdx.x % 32) * N + col;\n"
+            "  for (int c = 0; warp >= 4 && c < BN; c += 2) {",
+        ),
+        ("C[(row + threadIdx.x) * N + col + c + i]", "out[c + i]"),
+        text=BY_TMA,
+    )
+    assert run_blocks(text) == OriginReport()
+    wrong = plant(("row + warp % 4 * 32", "row + warp * 32"), text=text)
+    assert locate_findings(wrong, run_blocks(wrong).mistakes) == [
+        ("result_misplaced", "float* out = C + (row + warp * 32 + threadIdx.x % 32) * N + col;")
+    ]
+
+
 def test_warps_may_leave_their_lanes_to_the_hardware() -> None:
     """tcgen05.ld with lane 0 reads the lanes of its warp."""
     assert run_blocks(plant(("(warp * 32 << 16) + c", "c"), text=BY_TMA)) == OriginReport()

@@ -87,9 +87,7 @@ class StoredTile:
         return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < 32 * self.sum.finder.width
 
     def order(self, turned: bool) -> StoredTile:
-        """Return the tile with the row and the column that each element is stored at. turned: whether D is stored
-        column by column.
-        """
+        """Return the tile with the row and column of each element's place. turned: whether D is stored by columns."""
         put = self.put if self.put.ndim == 2 else np.stack(np.divmod(self.put, self.size[0 if turned else 1]), axis=1)
         return replace(self, put=put[:, ::-1] if turned else put)
 
@@ -256,6 +254,8 @@ def _is_of_group(shifted: ShiftedTile, text: str) -> bool:
     if tile.box is not None or not (shifted.rows == 0 or shifted.columns == 0):
         return False
     rows = len(np.unique(tile.made[:, 0 if shifted.rows else 1]))
+    if tile.sum.products[0].in_memory:  # any warpgroup may store it
+        return shifted.rows == rows * int(tile.by[0, 1]) > 0
     return away == rows and find_store_place(text, tile.site, None, "", 0) != tile.site
 
 
@@ -346,6 +346,7 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
         f" elements of D are stored in the wrong {'rows and columns' if both else what + 's'}."
     )
     depends = _find_dependence(shifted, side)
+    depends = "warp" if tile.sum.products[0].in_memory and depends in ("", "group") else depends
     return Pitfall("result_misplaced", message, find_store_place(text, tile.site, tile.box, depends, side ^ turned))
 
 

@@ -149,11 +149,20 @@ def _list_definitions(
                 queue.append((macro.span(), depth))
                 continue
             for value in list_local_values(blank, function, word, site):
-                line = blank.rfind("\n", 0, value[0]) + 1, blank.find(";", value[1])
-                whole = value if blank[value[0] : value[0] + len(word)] != word else (value[0], line[1])
+                assigned = blank[value[0] : value[0] + len(word)] == word
+                whole = (value[0], _find_value_end(blank, value[1])) if assigned else value
                 yield whole
                 if depth < _MOST:
                     queue.append((whole, depth + 1))
+
+
+def _find_value_end(blank: str, at: int) -> int:
+    """Return the end of a value that is assigned: a semicolon, or the end of the head of a loop."""
+    depth = 0
+    while at < len(blank) and blank[at] != ";" and (depth or blank[at] != ")"):
+        depth += (blank[at] == "(") - (blank[at] == ")")
+        at += 1
+    return at
 
 
 # copies of several boxes ----------------------------------------------------------------------------------------------
