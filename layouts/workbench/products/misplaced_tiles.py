@@ -346,7 +346,6 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
         f" elements of D are stored in the wrong {'rows and columns' if both else what + 's'}."
     )
     depends = _find_dependence(shifted, side)
-    depends = "warp" if tile.sum.products[0].in_memory and depends in ("", "group") else depends
     return Pitfall("result_misplaced", message, find_store_place(text, tile.site, tile.box, depends, side ^ turned))
 
 
@@ -390,10 +389,10 @@ def _is_diagonal(places: Iterable[Sequence[int]]) -> bool:
 
 
 def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
-    """Return what the wrong distance differs by: "group" (of warps), "batch", "block" or "" (nothing)."""
+    """Return what the wrong distance differs by: "group" (of warps), "batch", "block", or "warp" or "" (nothing)."""
     of_tile = [(one.tile, (one.rows, one.columns)[side]) for one in shifted]
     if len({shift for _, shift in of_tile}) == 1:
-        return ""
+        return "warp" if shifted[0].tile.sum.products[0].in_memory else ""
     for name, keys in (("group", [one.group for one, _ in of_tile]), ("batch", [one.batch for one, _ in of_tile])):
         if len(set(keys)) == len({(key, shift) for key, (_, shift) in zip(keys, of_tile, strict=True)}):
             return name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.memory.storage import Ints
+from lanescope.reader.threads.memory.storage import Ints, Mask
 from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.product_origins import LoadedBox, SumOrigin, is_in_panels
 from lanescope.workbench.repair.blamed_numbers import list_local_values
@@ -241,7 +241,7 @@ def _depends_on_warps(tiles: Sequence[StoredTile]) -> bool:
     for n, tile in enumerate(tiles):
         each = 32 if tile.sum.products[0].in_memory else 16  # rows of a warp
         warps: Ints = np.searchsorted(tile.sum.rows, tile.made[:, 0]) // each
-        wrong = tile.find_shifts().any(axis=1)
+        wrong: Mask = np.asarray(tile.find_shifts().any(axis=1))
         for warp in np.unique(warps).tolist():
-            found[n, warp] = set(wrong[np.flatnonzero(np.equal(warps, warp))].tolist())
+            found[n, warp] = set(wrong[np.equal(warps, warp)].tolist())
     return {True} in found.values() and {False} in found.values() and {True, False} not in found.values()
