@@ -45,7 +45,7 @@ from lanescope.workbench.products.known_mistakes import find_other_map_types
 from lanescope.workbench.products.origin_search import find_origin_search
 from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_judge import find_product_search, judge_results
-from lanescope.workbench.products.result_origins import OriginReport, check_origins, proves_all
+from lanescope.workbench.products.result_origins import OriginReport, check_origins, list_settled
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
 from lanescope.workbench.reads.operand_findings import (
@@ -184,11 +184,11 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: Set
     fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors, brief)
     findings = [one for one in found if one.level != "note"]
     doubts += (one for one in found if one.level == "note")
-    steps, unverified = settle_reads(steps, unverified, fragments.whole)
+    steps, unverified = settle_reads(steps, unverified, bool(fragments.settled))
     open_ = drop_proved_points(open_, bench, fragments.proved) + lost
-    open_ += list_unread_descriptors(bench, source.builders, fragments.whole)
+    open_ += list_unread_descriptors(bench, source.builders, fragments.settled)
     open_ += (OpenPoint(kernel.message, kernel.place, kernel.needs) for kernel in fragments.kernels if kernel.gap)
-    descriptors = tuple(one.close_proved(fragments.proved, fragments.whole) for one in descriptors)
+    descriptors = tuple(one.close_proved(fragments.proved, fragments.settled) for one in descriptors)
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
@@ -275,16 +275,16 @@ def _run_threads(
     lost: Sequence[OpenPoint] = []
     if not found:
         found, origins = _check_barriers(source, of_kernels, brief)
-        whole = proves_all(source.code, origins)
-        readers = frozenset(reader for one in descriptors for reader in one.readers) if whole else fragments.proved
-        fragments = replace(fragments, whole=whole, proved=readers).join(origins.fragments)
+        settled = list_settled(source.code, origins)
+        readers = frozenset(reader for one in descriptors for reader in one.readers) if settled else fragments.proved
+        fragments = replace(fragments, settled=settled, proved=readers).join(origins.fragments)
         lost = origins.open
         found = [replace(one, of_result=True) for one in found]
     notes = [one for one in found if one.level == "note"]
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     if findings:
         find_repair = None if brief else _find_search(source, fragments, findings)
-        return replace(fragments, whole=False, find_repair=find_repair), [*findings, *notes], [*open_, *lost]
+        return replace(fragments, settled=(), find_repair=find_repair), [*findings, *notes], [*open_, *lost]
     products = _check_products(source, fragments)
     if products.open and not products.mistakes and not brief:
         fragments = replace(fragments, find_repair=_find_search(source, fragments))

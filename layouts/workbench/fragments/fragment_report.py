@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from lanescope.workbench.check_report import FindRepair
 from lanescope.workbench.fragments.thread_gaps import UNSETTLED, CheckedKernel
 from lanescope.workbench.fragments.warp_coverage import RepeatedWarps
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, Span
 
 
 @dataclass(slots=True)
@@ -18,8 +18,8 @@ class FragmentReport:
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
     read descriptors of tiles that they load, all right; doubted: those with reads that may be wrong; suspects: mistakes
     if a part of the tile is never read; unordered: the kernels whose stores and barriers are not followed, None before
-    this is known; whole: whether D is A·B in every kernel that multiplies through descriptors; find_repair: see
-    CheckReport.
+    this is known; settled: the functions that kernels reach, if D is A·B in every kernel that multiplies through
+    descriptors; find_repair: see CheckReport.
     """
 
     findings: list[CheckFinding] = field(default_factory=list)
@@ -30,7 +30,7 @@ class FragmentReport:
     doubted: frozenset[str] = frozenset()
     suspects: list[RepeatedWarps] = field(default_factory=list)
     unordered: frozenset[str] | None = None
-    whole: bool = False
+    settled: tuple[Span, ...] = ()
     find_repair: FindRepair | None = None
     traced: frozenset[str] = frozenset()
 

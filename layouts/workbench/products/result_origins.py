@@ -71,7 +71,7 @@ from lanescope.workbench.products.unproved_results import (
 from lanescope.workbench.products.warp_origins import find_exchanged_coordinates
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.shared_budget import find_short_launches
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, list_reached_texts
+from lanescope.workbench.text.function_texts import FunctionText, blank_comments, blank_text, list_reached_texts
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
@@ -280,13 +280,18 @@ def _make_pitfall(finding: CheckFinding) -> Pitfall:
     return Pitfall(finding.code, finding.message, finding.span)
 
 
-def proves_all(code: Evaluation | None, report: OriginReport) -> bool:
-    """Return whether D is A·B in every kernel of a text that multiplies through descriptors. report: of its kernels."""
+def list_settled(code: Evaluation | None, report: OriginReport) -> tuple[Span, ...]:
+    """Return the functions that kernels reach, if D is A·B in every kernel of a text that multiplies through
+    descriptors; else none. report: of its kernels.
+    """
     if code is None or not report.proved:
-        return False
+        return ()
     functions = KernelText(code).functions
-    reached = {one.name: list_reached_texts(code.text, functions, one) for one in functions if one.kernel}
-    return {name for name, of in reached.items() if any(map(_FORM.search, of))} <= report.proved
+    reached = {one.name: set(list_reached_texts(code.text, functions, one)) for one in functions if one.kernel}
+    if not {name for name, of in reached.items() if any(map(_FORM.search, of))} <= report.proved:
+        return ()
+    blank, every = blank_comments(code.text), set().union(*reached.values())
+    return tuple(one.body for one in functions if blank[slice(*one.body)] in every)
 
 
 def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:

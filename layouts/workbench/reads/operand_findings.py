@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +21,7 @@ from lanescope.workbench.repair.consequences import find_constant_place, is_expl
 from lanescope.workbench.results import PATIENCE, CheckFinding, TextPiece, WrongRead
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.tally import count_verified, describe_lack, list_first_wrong_steps
+from lanescope.workbench.text.function_texts import is_inside
 from lanescope.workbench.text.pieces import describe_unread
 
 Span = tuple[int, int]
@@ -162,8 +163,10 @@ def find_assumed_starts(bench: Workbench, guesses: Guesses) -> tuple[int, list[O
     return count, open_
 
 
-def list_unread_descriptors(bench: Workbench, built: Iterable[DescriptorBuilder], whole: bool) -> list[OpenPoint]:
-    """List descriptors that no known instruction reads. whole: whether the scale factors of all copies are verified."""
+def list_unread_descriptors(
+    bench: Workbench, built: Iterable[DescriptorBuilder], settled: Sequence[Span]
+) -> list[OpenPoint]:
+    """List descriptors that no known instruction reads. settled: the functions of which all reads are verified."""
     read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
     same = [_make_build_key(bench.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
@@ -178,7 +181,7 @@ def list_unread_descriptors(bench: Workbench, built: Iterable[DescriptorBuilder]
         piece
         for n, piece in enumerate(bench.pieces)
         if piece.kind == "descriptor" and n not in read and _make_build_key(piece) not in same
-        if not (whole and piece.facts.get("copied"))
+        if not all(is_inside(span, settled) for span in piece.spans)
     ]
     return [OpenPoint(*describe_unread(piece)) for piece in unread]
 

@@ -17,6 +17,7 @@ from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.open_kernels import find_open_parameters
 from lanescope.workbench.source.open_names import find_open_name, list_names
 from lanescope.workbench.source.tally import list_first_wrong_steps
+from lanescope.workbench.text.function_texts import is_inside
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
 NO_UMMA = "read by no known tcgen05.mma"
@@ -53,12 +54,13 @@ class CheckedDescriptor:
     gap: str
     readers: tuple[tuple[str, str], ...] = ()
 
-    def close_proved(self, proved: frozenset[tuple[str, str]], whole: bool) -> CheckedDescriptor:
+    def close_proved(self, proved: frozenset[tuple[str, str]], settled: Sequence[Span]) -> CheckedDescriptor:
         """Return the descriptor without its gap if a run verified everything that reads it, or what it copies. proved:
-        (instruction, operand) pairs; whole: whether D of all kernels is verified.
+        (instruction, operand) pairs; settled: the functions of which D is verified.
         """
         read = self.readers and proved.issuperset(self.readers)
-        return replace(self, gap="") if read or (whole and self.gap == COPIED) else self
+        built = self.gap in (COPIED, NO_READER, NO_UMMA) and all(is_inside(span, settled) for span in self.spans)
+        return replace(self, gap="") if read or built else self
 
 
 def list_checked_descriptors(text: str, bench: Workbench, guesses: Guesses) -> Iterator[CheckedDescriptor]:

@@ -69,6 +69,11 @@ def list_reached_texts(text: str, functions: Iterable[FunctionText], kernel: Fun
     return list_reached(code[slice(*kernel.body)], (*named, *list_macros(code)))
 
 
+def is_inside(span: Span, bodies: Iterable[Span]) -> bool:
+    """Return whether a place is in one of some functions."""
+    return any(body[0] <= span[0] < body[1] for body in bodies)
+
+
 def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionText | None:
     """Find the innermost function whose body holds a place."""
     inside = [function for function in functions if function.body[0] <= at < function.body[1]]

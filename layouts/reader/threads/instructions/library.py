@@ -317,12 +317,9 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     """Copy bytes between local variables, or from global to shared memory; when those of a pipeline of several threads
     arrive is not followed.
     """
-    counted = node.arguments[2]
-    if isinstance(counted, tree.Call) and len(counted.arguments) == 1:  # cuda::aligned_size_t<16>(n)
-        counted = counted.arguments[0]
-    target, source, size = (run.evaluate(argument, scope) for argument in (*node.arguments[:2], counted))
-    bytes_ = size.known if isinstance(size, ThreadNumber) else None
-    if bytes_ and bytes_ <= 64 and copy_words(run, target, source, bytes_, node.span):
+    target, source = (run.evaluate(argument, scope) for argument in node.arguments[:2])
+    bytes_ = _count_copied(run, node.arguments[2], scope)
+    if copy_words(run, target, source, bytes_, node.span):
         return None
     if not isinstance(target, Pointer) or target.space != "shared":
         return forget_targets(run, [target, source], name)  # a group may come first
@@ -335,6 +332,13 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if name == "memcpy_async" and not has_own_pipeline(run.text):
         run.forget_order()
     return None
+
+
+def _count_copied(run: KernelRunner, size: tree.Expression, scope: Scope) -> int | None:
+    """Return the bytes that a call copies, also as cuda::aligned_size_t<16>(bytes); None if they are not known."""
+    counted = size.arguments[0] if isinstance(size, tree.Call) and len(size.arguments) == 1 else size
+    value = run.evaluate(counted, scope)
+    return value.known if isinstance(value, ThreadNumber) else None
 
 
 def _end_in_zeros(run: KernelRunner, data: DataBytes, count: Sequence[tree.Expression], scope: Scope) -> DataBytes:

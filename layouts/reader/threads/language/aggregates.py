@@ -31,18 +31,22 @@ PAIR = {"first": 0, "second": 1}
 
 def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned: tree.Type | None = None) -> Any:
     """Return the value of {…} or T{…}; None if it is not known. returned: the type that a function returns it as."""
-    if node.type is not None and not node.items and names_cute(run.text):
-        value = run.evaluate_template(node.type, scope)
+    empty = node.type if not node.items else None
+    if empty is not None and names_cute(run.text):
+        value = run.evaluate_template(empty, scope)
         return None if isinstance(value, SizedType) else value
-    if not node.items and node.type is not None and node.type.path[-1][0] == "integral_constant":
-        return _read_constant(run, node.type, scope)
+    if empty is not None and empty.name == "integral_constant":
+        return _read_constant(run, empty, scope)
     type_ = node.type or returned
     kind = find_type(run, type_, scope) if type_ is not None else None
-    if kind is not None and kind.scope is not None and not kind.pointer and not kind.dims:
+    if kind is not None and kind.is_object:
         return _make_object(run, kind, node, scope)
     values = tuple(run.evaluate(value, scope) for _, value in node.items)
-    if type_ is not None and _is_tuple(type_):
-        return values
+    return values if type_ is not None and _is_tuple(type_) else _make_value(run, kind, values)
+
+
+def _make_value(run: KernelRunner, kind: SizedType | None, values: Sequence[Any]) -> Any:
+    """Return the number, the pointer or the vector that a list makes; None if it is not known."""
     if kind is not None and (kind.integer or kind.pointer) and len(values) < 2:
         return cast_value(run, values[0] if values else make_number(0, INT), kind)
     return values[0] if len(values) == 1 else _join_vector(values, run.tape is not None)

@@ -79,8 +79,7 @@ def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope)
 
 
 def _evaluate_real(run: KernelRunner, node: tree.RealLiteral, scope: Scope) -> Any:
-    constant = parse_constant(node.text)
-    return constant if run.tape is None else run.make_real(constant, parse_real(node.text))
+    return run.make_real(parse_constant(node.text), parse_real(node.text))
 
 
 def _evaluate_opaque(run: KernelRunner, node: tree.OpaqueExpression, scope: Scope) -> Any:
@@ -287,10 +286,9 @@ def _are_equal(left: ThreadNumber, right: ThreadNumber) -> bool:
 
 
 def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
-    kind = find_type(run, node.type, scope)
     if node.type.reference and isinstance(place := find_place(run, node, scope), Pointer):
         return load_place(run, place, node.span)
-    return cast_value(run, evaluate_operand(run, node.value, scope), kind)
+    return cast_value(run, evaluate_operand(run, node.value, scope), find_type(run, node.type, scope))
 
 
 def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope) -> Any:

@@ -13,7 +13,7 @@ from lanescope.reader.threads.language.numbers import (
     make_number,
 )
 
-_WIDTHS = (1, 2, 4, 8)  # bytes of an integer
+_WORD, _WIDTHS = 8, (1, 2, 4, 8)  # the most bytes of an integer, and those of its types
 
 
 def cut_number(number: ThreadNumber, size: int, first: int, count: int) -> Number:
@@ -21,12 +21,18 @@ def cut_number(number: ThreadNumber, size: int, first: int, count: int) -> Numbe
 
     size: bytes of the integer; first, count: those that are taken. All bytes of 0 are 0, whatever its size.
     """
-    if number.known == 0:
-        return make_number(0, (8 * count, False)) if count in _WIDTHS else None
-    if size not in _WIDTHS or count not in _WIDTHS:
-        return None
-    whole = convert_number(number, (8 * size, False))
-    return convert_number(apply_operator(">>", whole, make_number(8 * first)) if first else whole, (8 * count, False))
+    if number.known == 0 or size > _WORD or count > _WORD:
+        return make_number(0, _get_kind(count)) if number.known == 0 else None
+    whole = convert_number(number, _get_kind(size))
+    part = apply_operator(">>", whole, make_number(8 * first)) if first else whole
+    if count not in _WIDTHS:
+        part = apply_operator("&", part, make_number((1 << 8 * count) - 1, ULONG))
+    return convert_number(part, _get_kind(count))
+
+
+def _get_kind(size: int) -> tuple[int, bool]:
+    """Return the type of an integer of some bytes without sign: of 8 if there is none of them."""
+    return (8 * size, False) if size in _WIDTHS else ULONG
 
 
 def join_numbers(parts: Sequence[tuple[ThreadNumber, int]]) -> Number:

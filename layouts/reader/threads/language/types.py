@@ -53,6 +53,11 @@ class SizedType:
         return 8 * self.size, self.signed
 
     @property
+    def is_object(self) -> bool:
+        """Whether it is a class, not a pointer to one or an array."""
+        return self.scope is not None and not self.pointer and not self.dims
+
+    @property
     def alignment(self) -> int:
         """The alignment of the type."""
         return self.align or (max((m.type.alignment for m in self.members), default=1) if self.scope else self.size)

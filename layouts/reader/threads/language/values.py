@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.language.program import Scope
     from lanescope.reader.threads.runner import KernelRunner
 
+_MOST_COPIED = 64  # bytes of local variables
 CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an expression
 
 
@@ -215,11 +216,12 @@ def _copy_struct(place: Pointer, value: Any, offset: int, mask: Mask | None) -> 
             place.array.cells[start] = None, size
 
 
-def copy_words(run: KernelRunner, target: Any, source: Any, size: int, site: tuple[int, int]) -> bool:
+def copy_words(run: KernelRunner, target: Any, source: Any, size: int | None, site: tuple[int, int]) -> bool:
     """Copy bytes between local variables, in the widest words that divide their number; return whether both are such
-    variables.
+    variables and the number is known.
     """
-    if not all(isinstance(one, Pointer) and isinstance(one.array, LocalMemory) for one in (target, source)):
+    local = all(isinstance(one, Pointer) and isinstance(one.array, LocalMemory) for one in (target, source))
+    if not local or not size or size > _MOST_COPIED:
         return False
     unit = gcd(size, 8)
     word = SizedType(f"uint{8 * unit}_t", unit, integer=True)
