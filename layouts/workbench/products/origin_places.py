@@ -232,7 +232,9 @@ def list_wrong_places(tiles: Sequence[StoredTile], text: str) -> list[Span]:
     sites = (site for tile in tiles for site, stored in tile.staged.items() if not wrong.isdisjoint(stored))
     found = list(dict.fromkeys(sites)) or [tiles[0].first_store]
     of_warp = find_defining_place(text, found[0], "warp") if _depends_on_warps(tiles) else found[0]
-    return found if of_warp == found[0] else [of_warp]
+    if of_warp != found[0]:
+        return [of_warp]
+    return found if len(found) <= 2 else found[:1]  # if many are, what they have in common is wrong
 
 
 def _depends_on_warps(tiles: Sequence[StoredTile]) -> bool:
