@@ -106,7 +106,7 @@ class KnownRun:
         sizes, _ = self.choose_sizes()
         alone = len(sizes) == 3 and "blockIdx.z" not in self.body
         others = {value for name, value in sizes.items() if shorten_name(name) not in "mnk"}
-        parts = grid[2] if grid is not None and others == {grid[2]} else 1
+        parts = grid[2] if grid is not None and others <= {grid[2]} else 1
         known = given
         if alone or (parts > 1 and not given.k % (parts * _UNIT)):
             known = replace(known, k=min(given.k, self.known.k * parts + given.k % _UNIT))

@@ -359,7 +359,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_MATH, 1, _call_math),
     (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
     (re.compile("__byte_perm"), 3, _permute_bytes),
-    (re.compile("move|forward|__float_to_tf32"), 1, _pass_value),
+    (re.compile("move|forward|__float_to_tf32|__cvta_generic_to_global"), 1, _pass_value),
     (_LOAD, 0, _call_load),
     (re.compile("__st(?:cs|cg|wt|wb)"), 2, _call_store),
     (_TO_TWO, 0, _convert_bits),
