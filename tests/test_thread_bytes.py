@@ -56,6 +56,9 @@ HEAD = "__device__ uint64_t make_smem_desc(const bf16* p) {\n  uint32_t at = sha
 FIELDS = "struct Word { uint64_t start : 14, : 2, lbo : 14, : 2, sbo : 14, : 16, mode : 2; };\n"
 WORDS = {
     "mov.b64": HEAD + '  uint64_t d;\n  asm("mov.b64 %0, {%1, %2};" : "=l"(d) : "r"(at | 1u << 16), "r"(0x40000040));',
+    "components": HEAD
+    + "  uint2 w;\n  w.x = at | 1u << 16;\n  w.y = 64u | 1u << 30;\n"
+    + '  uint64_t d;\n  asm("mov.b64 %0, {%1, %2};" : "=l"(d) : "r"(w.x), "r"(w.y));',
     "a reference": "struct Word { uint32_t lo, hi; };\n"
     + HEAD
     + "  Word w;\n  w.lo = at | 1u << 16;\n  w.hi = 64u | 1u << 30;\n  uint64_t d = reinterpret_cast<uint64_t&>(w);",
@@ -106,4 +109,28 @@ __global__ void __launch_bounds__(128) gemm"""
     sample=1,
 )
 def test_what_modern_code_writes_is_followed(changes: tuple[tuple[str, str], ...]) -> None:
+    assert not run_blocks(plant(*changes, text=BOXED)).open
+
+
+ROLES = "enum class Role : uint8_t { Other = 4, First = Other + 1 };\nenum class Step { First, Other };\n"
+
+
+@for_each(
+    ("text", "place"),
+    [
+        (f"{ROLES}__global__ void __launch", "static_cast<Role>(threadIdx.x == 0 ? 5 : 4)"),
+        (f"{ROLES}__global__ void __launch", "threadIdx.x ? Role::Other : Role::First"),
+        ("enum Role { Other, First };\n__global__ void __launch", "threadIdx.x ? Other : First"),
+        ("__global__ void __launch", "threadIdx.x ? Role::Other : Role::First"),
+    ],
+    sample=1,
+)
+def test_threads_may_have_roles_of_an_enumeration(text: str, place: str) -> None:
+    """A member belongs to its own enumeration, also if another one has the same name for another number."""
+    local = "" if "enum" in text else "  enum class Role { Other, First };\n"
+    changes = (
+        ("__global__ void __launch", text),
+        ("  float d[64] = {};", f"{local}  const Role role = {place};\n  float d[64] = {{}};"),
+        ("    if (threadIdx.x == 0) {\n      expect", "    if (role == Role::First) {\n      expect"),
+    )
     assert not run_blocks(plant(*changes, text=BOXED)).open

@@ -14,7 +14,13 @@ from lanescope.reader.threads.language.names import find_type
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
 from lanescope.reader.threads.language.program import LaterValue, Scope
-from lanescope.reader.threads.language.types import SizedType, StructMember, find_builtin, make_pointer_type
+from lanescope.reader.threads.language.types import (
+    SizedType,
+    StructMember,
+    find_builtin,
+    find_component,
+    make_pointer_type,
+)
 from lanescope.reader.threads.language.values import convert_value, store_place
 from lanescope.reader.threads.memory.storage import CONSTANT, DataBytes, LocalMemory, Mask, Pointer
 
@@ -253,7 +259,7 @@ def _is_size(text: str, name: str) -> bool:
 
 def _list_members(kind: SizedType) -> Sequence[StructMember]:
     """Return the members of a struct, or those of a vector of integers such as int3."""
-    item = find_builtin({"dim": "uint"}.get(kind.name[:-1], kind.name[:-1])) if kind.vector else None
+    item = find_component(kind) if kind.vector else None
     if kind.pointer or item is None or not item.integer:
         return () if kind.pointer else kind.members
     return [StructMember(name, n * item.size, item) for n, name in enumerate("xyzw"[: kind.size // item.size])]

@@ -17,7 +17,7 @@ from lanescope.reader.threads.language.names import find_type
 from lanescope.reader.threads.language.numbers import LONG, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
-from lanescope.reader.threads.language.program import DEFAULTS, FunctionSet, Scope, StructSet
+from lanescope.reader.threads.language.program import DEFAULTS, FunctionSet, Scope, StructSet, list_enumeration
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
 from lanescope.reader.threads.language.types import VOID, SizedType, make_pointer_type
 from lanescope.reader.threads.language.values import fill_zeros, split_vector, store_place
@@ -30,9 +30,11 @@ MOST_DEEP = 24
 
 
 def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
-    """Define an alias, a struct or a function of a body."""
+    """Define an alias, a struct, an enumeration or a function of a body."""
     if isinstance(statement, tree.StructDefinition):
         scope.names[statement.name] = StructSet(statement.name, (statement,), scope)
+    elif isinstance(statement, tree.Enum):
+        scope.names.update(list_enumeration(statement, scope))
     elif isinstance(statement, tree.Alias):
         scope.names[statement.name] = run.evaluate_template(statement.type, scope) if statement.type else None
 

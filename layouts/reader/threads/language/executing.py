@@ -374,6 +374,7 @@ HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
     tree.Declaration: _run_declaration,
     tree.UnpackDeclaration: _run_unpack,
     tree.Alias: _run_definition,
+    tree.Enum: _run_definition,
     tree.UsingDeclaration: _run_nothing,
     tree.NamespaceAlias: _run_nothing,
     tree.StructDefinition: _run_definition,

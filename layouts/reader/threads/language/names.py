@@ -18,8 +18,17 @@ from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.instructions.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.language.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.language.character_arrays import find_string
-from lanescope.reader.threads.language.numbers import ThreadNumber, add_numbers, make_uniform
-from lanescope.reader.threads.language.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
+from lanescope.reader.threads.language.enumerations import evaluate_enumeration
+from lanescope.reader.threads.language.numbers import ThreadNumber, make_uniform
+from lanescope.reader.threads.language.program import (
+    BASES,
+    DEFAULTS,
+    LaterValue,
+    Scope,
+    StructSet,
+    find_namespace,
+    list_enumeration,
+)
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
 from lanescope.reader.threads.language.types import SizedType, StructLayout, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value
@@ -90,6 +99,8 @@ def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope
     """Return the meaning of a name after ::. owner: what its qualifier means, None for a namespace."""
     if isinstance(owner, SizedType) and owner.scope is not None:
         return owner.scope.names.get(name)
+    if isinstance(owner, SizedType) and owner.enumeration is not None:
+        return evaluate_enumeration(run, owner.enumeration[0], name, owner.enumeration[1])
     if cute_types.is_cute_value(owner):
         return cute_types.find_member_type(run, owner, name)
     if scope.find_owner(qualifier) is not None:  # a type that is not known
@@ -126,7 +137,7 @@ def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, sc
     statement = later.statement
     home = later.home or run.globals.find_home(statement.span[0])
     if isinstance(statement, tree.Enum):
-        return _find_enumerator(run, statement, later.member, home)
+        return evaluate_enumeration(run, statement, later.member, home)
     if isinstance(statement, tree.Alias):
         return _evaluate_alias(run, statement, arguments, scope, Scope(home))
     kind = find_type(run, statement.type, home) if statement.type is not None else None
@@ -144,15 +155,6 @@ def _evaluate_alias(run: KernelRunner, alias: tree.Alias, arguments: Any, scope:
     bind_templates(run, alias.templates, arguments or (), scope, inner)
     kind = find_type(run, alias.type, inner)
     return evaluate_template(run, alias.type, inner) if kind is None and alias.type is not None else kind
-
-
-def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
-    value: Any = make_uniform(-1)
-    for name, expression, _ in enum.members:
-        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_uniform(1))
-        if name == member:
-            return value
-    return None
 
 
 def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
@@ -259,7 +261,7 @@ def _enter_member(member: Any, inner: Scope) -> None:
     elif isinstance(member, tree.StructDefinition):
         inner.names[member.name] = StructSet(member.name, (member,), inner)
     elif isinstance(member, tree.Enum):
-        inner.names.update({name: LaterValue(member, name, inner) for name, _, _ in member.members})
+        inner.names.update(list_enumeration(member, inner))
 
 
 def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:

@@ -20,7 +20,7 @@ from lanescope.reader.threads.language.numbers import (
     step_offset,
 )
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.language.types import SizedType, find_component
 from lanescope.reader.threads.language.values import load_place, look_up_code
 from lanescope.reader.threads.memory.storage import Pointer
 
@@ -145,7 +145,7 @@ def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
         if member.name == node.name:
             return base.find_part(member.offset, member.type, member.dims)
     if kind.vector and node.name in DIMS and DIMS[node.name] * kind.vector < kind.size:
-        return base.find_part(DIMS[node.name] * kind.vector, SizedType(f"{kind.name}.{node.name}", kind.vector))
+        return base.find_part(DIMS[node.name] * kind.vector, find_component(kind, node.name))
     if kind.scope is not None and node.name in kind.scope.names:
         return resolve_path(run, ((node.name, None),), kind.scope)
     return None

@@ -116,6 +116,15 @@ class LaterValue:
     home: Scope | None = None  # where its names are looked up; None for the text's own
 
 
+def list_enumeration(enum: tree.Enum, home: Scope | None = None) -> dict[str, LaterValue]:
+    """Return the names that an enumeration enters into the scope around it: its own, and its members if it is not
+    scoped. home: where the names in its values are looked up.
+    """
+    own = {enum.name: LaterValue(enum, home=home)} if enum.name else {}
+    members = {} if enum.scoped else {name: LaterValue(enum, name, home) for name, _, _ in enum.members}
+    return own | members
+
+
 @lru_cache(maxsize=2)
 def parse_program(text: str, macros: tuple[tuple[str, str], ...]) -> tuple[tuple[tree.Statement, ...], ...]:
     """Parse a text once for each choice of its open #if conditions; the checks of one text run it several times.
@@ -147,8 +156,8 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
             case tree.Alias(name=name):
                 homes.setdefault(name, {})[home] = LaterValue(statement)
             case tree.Enum():
-                for member, _, _ in statement.members:
-                    homes.setdefault(member, {})[home] = LaterValue(statement, member)
+                for name, value in list_enumeration(statement).items():
+                    homes.setdefault(name, {})[home] = value
     _enter_meanings(scope, homes)
 
 

@@ -31,7 +31,8 @@ class SizedType:
     """A type and its size in bytes.
 
     integer: whether it is an integer of C; vector: the member size of a vector such as float4; target: of a pointer;
-    field: (first bit, width) of a member that is a part of the bits of its struct, else (0, 0).
+    field: (first bit, width) of a member that is a part of the bits of its struct, else (0, 0); enumeration: its
+    declaration, and the scope of that.
     """
 
     name: str
@@ -45,6 +46,7 @@ class SizedType:
     members: tuple[StructMember, ...] = ()
     scope: Any = None  # of a struct: its static members
     align: int = 0
+    enumeration: Any = field(default=None, compare=False)
     field: tuple[int, int] = (0, 0)
 
     @property
@@ -78,6 +80,12 @@ def find_builtin(name: str) -> SizedType | None:
     last = name.rpartition("::")[2]
     count = _VECTOR.fullmatch(last)
     return SizedType(last, size.bytes, vector=size.bytes // int(count[1]) if count else 0, align=size.align)
+
+
+def find_component(vector: SizedType, name: str = "x") -> SizedType:
+    """Return the type of a component of a vector: unsigned int of a uint4 and of a dim3."""
+    item = find_builtin({"dim": "uint"}.get(vector.name[:-1], vector.name[:-1]))
+    return item or SizedType(f"{vector.name}.{name}", vector.vector)
 
 
 def make_pointer_type(target: SizedType, dims: tuple[int, ...] = ()) -> SizedType:

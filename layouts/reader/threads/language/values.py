@@ -19,7 +19,7 @@ from lanescope.reader.threads.language.numbers import (
     get_number,
     make_uniform,
 )
-from lanescope.reader.threads.language.types import VOID, SizedType, find_builtin
+from lanescope.reader.threads.language.types import VOID, SizedType, find_component
 from lanescope.reader.threads.memory.results import Reduction, is_result, note_records, store_result
 from lanescope.reader.threads.memory.storage import (
     DataBytes,
@@ -185,8 +185,7 @@ def split_vector(place: Pointer) -> Pointer:
     kind: SizedType = place.type
     if place.dims or not kind.vector:
         return place
-    component = find_builtin(kind.name[:-1]) or SizedType(f"{kind.name}.x", kind.vector)
-    return replace(place, type=component, dims=(kind.size // kind.vector,))
+    return replace(place, type=find_component(kind), dims=(kind.size // kind.vector,))
 
 
 def fill_zeros(run: KernelRunner, place: Pointer, site: tuple[int, int]) -> None:
