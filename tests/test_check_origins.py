@@ -286,6 +286,8 @@ def test_a_descriptor_that_a_right_kernel_builds_is_verified_whatever_reads_it()
     text = plant(STEPS, text=KERNEL)
     assert not check_whole(text).open and {one.gap for one in check_whole(text).checked} == {""}
     assert any("no instruction of the file is known" in one.message for one in check_whole(SPARE + text).open)
+    stores = "__global__ void other(uint64_t* words, uint64_t at) { words[0] = spare(at); }\n"
+    assert any("no instruction of the file is known" in one.message for one in check_whole(SPARE + stores + text).open)
 
 
 @pytest.mark.thorough

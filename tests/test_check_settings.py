@@ -311,7 +311,7 @@ def test_a_search_that_time_has_ended_names_the_command_that_searches_longer(
     monkeypatch.setattr(running, "REPAIRING", 0.0)
     (report,) = checking.run_jobs(checking.join_sources(find_sources(["b.cu"]), HeaderFinder(), {}, 60).jobs)
     assert report.findings and report.open[-1].place == report.findings[0].place
-    assert report.open[-1].message.endswith("ended after 0 s. Try `lanescope check --seconds 600 b.cu`.")
+    assert report.open[-1].message.endswith("stopped after 0 s. Try `lanescope check --seconds 600 b.cu`.")
 
 
 def test_a_kept_report_is_the_report(tmp_path: Path) -> None:

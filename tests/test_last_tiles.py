@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.products.known_runs import complete_tiles
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -42,6 +41,12 @@ def test_a_part_of_the_last_tiles_is_stored_where_it_is_inside_d() -> None:
     assert (report.findings, report.open) == ((), ())
 
 
+def test_the_last_tile_may_begin_within_the_one_before_it() -> None:
+    """Both store what they share."""
+    moved = ("int row = blockIdx.y * 16 + g,", "int row = min(blockIdx.y * 16, M - 16) + g,")
+    assert not check_whole(plant(moved, text=KERNEL)).open
+
+
 @for_each(
     ("change", "edit"),
     [
@@ -60,11 +65,11 @@ def test_a_wrong_bound_of_the_last_tiles_is_found_at_its_place(change: tuple[str
     ("change", "why"),
     [
         (("r < M && c < N", "c < N"), "other elements than those below M = 200 and N = 312"),
-        (("1024, C, 312", "1024, C, 320"), "K = 1,024, which its launch has, is too long"),
+        (("1024, C, 312", "1024, C, 208"), "elements are not stored at their row and column"),
     ],
 )
 def test_what_the_numbers_do_not_show_is_open(change: tuple[str, str], why: str) -> None:
-    """D may have rows behind the last one, and the pitch 320 is none of the sizes."""
+    """D may have rows behind the last one, and a pitch of 208 is that of columns of M elements."""
     report = check_whole(plant(change, text=KERNEL))
     assert not report.findings and [why in one.message for one in report.open] == [True]
 
@@ -76,6 +81,25 @@ def test_a_leading_dimension_follows_the_size_that_it_is_in_the_launch(change: t
     assert len(judge_results(text, {}, evaluate_text(text).launches, {"gemm"}).open) == 1
 
 
-def test_the_grid_tells_the_size_of_tiles() -> None:
-    assert complete_tiles(40, (6, 3, 1)) == 48 and complete_tiles(1000, (16, 15, 1)) == 1024
-    assert complete_tiles(900, (15, 8, 1)) == 900, "15 tiles of 64 have 960, and 8 of 128 have 1024"
+def test_the_last_tile_of_a_matrix_is_not_loaded_from_beyond_its_end() -> None:
+    """Rows from 312 on of B, which D lacks; a note, since B may be longer than the matrix."""
+    shared = (
+        ("const int g = ", "__shared__ uint16_t rows[16][16];\n  const int g = "),
+        (
+            "    uint32_t x[4], y[2];",
+            """    const int n = blockIdx.x * 16 + threadIdx.x / 4;
+    for (int i = 0; i < 4; ++i)
+      rows[threadIdx.x / 4][t * 4 + i] = n < N ? B[n * ldb + k - t * 2 + t * 4 + i] : 0;
+    __syncthreads();
+    uint32_t x[4], y[2];""",
+        ),
+        (
+            "y[i] = col + g < N ? *reinterpret_cast<const uint32_t*>(B + (col + g) * ldb + k + i * 8) : 0;",
+            "y[i] = *reinterpret_cast<const uint32_t*>(&rows[threadIdx.x / 32 * 8 + g][t * 2 + i * 8]);\n"
+            "    __syncthreads();",
+        ),
+    )
+    right = plant(*shared, text=KERNEL)
+    assert not check_whole(right).doubts and not check_whole(right).open
+    (doubt,) = check_whole(plant(("n < N ? B[", "n < K ? B["), text=right)).doubts
+    assert doubt.code == "load_outside" and "after the last element of B" in doubt.message

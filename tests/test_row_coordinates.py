@@ -127,6 +127,14 @@ def test_a_row_may_be_compared_with_a_column(use: str) -> None:
     assert list_places(f"{CHOSEN[:store]}  {use}\n{CHOSEN[store:]}") == []
 
 
+def test_a_leading_dimension_is_no_limit_of_columns() -> None:
+    """Of a square D whose rows and columns are below N, and whose rows are ldc apart."""
+    text = plant(("m < M ? m : M - 1", "m < N ? m : N - 1"), text=CHOSEN)
+    assert list_places(text) == [("bound_of_other_size", "m < N")]
+    square = text.replace("int M,", "int ldc,").replace("* N + ", "* ldc + ")
+    assert square.count("ldc") > 1 and list_places(square) == []
+
+
 def test_names_that_say_nothing_and_no_other_bound_leave_it_open() -> None:
     text = CHOSEN.replace("m < M", "m < N").replace("int M,", "int P,").replace("M - 1", "P - 1")
     assert list_places(text) == []

@@ -8,8 +8,9 @@ from lanescope.reader.threads.language.number_bytes import cut_number, join_numb
 from lanescope.reader.threads.language.numbers import ULONG, make_number
 from lanescope.reader.threads.memory.storage import LocalMemory
 from tests.cases import for_each
-from tests.checked import run_blocks
+from tests.checked import check_whole, run_blocks
 from tests.test_check_origins import KERNEL as BOXED
+from tests.test_last_tiles import KERNEL as TAILED
 from tests.transfer_kernels import plant
 
 
@@ -110,6 +111,24 @@ __global__ void __launch_bounds__(128) gemm"""
 )
 def test_what_modern_code_writes_is_followed(changes: tuple[tuple[str, str], ...]) -> None:
     assert not run_blocks(plant(*changes, text=BOXED)).open
+
+
+@for_each(
+    ("before", "condition"),
+    [
+        ("union { int i; short s[2]; } u; u.i = -2;", "u.s[0] == -2 && u.s[1] == -1"),
+        ("int i = -2; short s[2]; memcpy(s, &i, 4);", "s[0] == -2"),
+        ("union { unsigned i; int s; } u; u.i = 0xFFFFFFFEu;", "u.s < 0"),
+        ("unsigned i = 0x80000000u; long long s = (int&)i;", "s < 0"),
+        ("int i = -2; const int8_t* p = (const int8_t*)&i;", "p[0] == -2 && p[3] == -1"),
+    ],
+    sample=2,
+)
+def test_bytes_are_read_with_the_sign_of_their_type(before: str, condition: str) -> None:
+    """The loop over K begins with its first slice only if the condition is met, as in C++."""
+    text = plant(("  for (int k = t * 2;", f"  {before}\n  for (int k = t * 2 + ({condition} ? 0 : 16);"), text=TAILED)
+    report = check_whole(text)
+    assert (report.findings, report.open) == ((), ())
 
 
 ROLES = "enum class Role : uint8_t { Other = 4, First = Other + 1 };\nenum class Step { First, Other };\n"

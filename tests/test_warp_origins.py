@@ -166,3 +166,10 @@ template <typename T> void encode(CUtensorMap* map, T* matrix, """
     code = evaluate_text(text)
     assert code is not None
     assert {one.element_bits for one in find_evaluation_maps(code)} == {16}
+
+
+@for_each("coordinates", ["0, m + t,", "0, t * M + m,", "0, t * BK,"], sample=1)
+def test_a_convolution_and_panels_move_along_rows(coordinates: str) -> None:
+    """A begins at its first column in all of them."""
+    text = plant(("&ta, t * BK, m,", f"&ta, {coordinates}"), text=KERNEL)
+    assert "coordinates_exchanged" not in {one.code for one in check_whole(text).findings}

@@ -93,7 +93,7 @@ def check_source(
             return report
         place = source.locate((*result.findings, *result.open)[0].span)
         command = _write_command(source.name, seconds, choices or {}, target)
-        why = f"The search for the edit that mends this ended after {REPAIRING * seconds:.3g} s. Try `{command}`."
+        why = f"The search for an edit that fixes this stopped after {REPAIRING * seconds:.3g} s. Try `{command}`."
         return replace(report, open=(*report.open, OpenQuestion(message=why, place=place, needs=[])))
     except TooSlowError as error:
         at = error.place or 0

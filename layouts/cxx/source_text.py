@@ -115,8 +115,10 @@ def list_reached(body: str, named: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield reached
         words, pasted = set(_WORD.findall(reached)), tuple(_JOINED.findall(reached))
         named_here = [name for name in texts if name in words or (pasted and name.startswith(pasted))]
-        for name in [name for name in named_here if not _is_variable(reached, name)]:
-            waiting += texts.pop(name)
+        for name in named_here:
+            is_function = all(text.startswith("{") for text in texts[name])  # a variable hides no macro
+            if not (is_function and _is_variable(reached, name)):
+                waiting += texts.pop(name)
 
 
 def _is_variable(text: str, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -105,32 +105,33 @@ def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
     return CheckFinding("accumulator_unset", message, unset.span)
 
 
-def find_outside_load(verdict: ProductVerdict) -> CheckFinding | None:
-    """Return the finding of bytes that threads store to shared memory and that are beyond all elements of A and B that
-    products take; None in a batch, where they may be those of the next matrix. verdict: D is A·B.
+def find_outside_load(verdict: ProductVerdict, ends: Mapping[str, int] | None = None) -> CheckFinding | None:
+    """Return the finding of bytes that threads store to shared memory and that are beyond all elements of A and B; None
+    in a batch, where they may be those of the next matrix. verdict: D is A·B, or with ends, those inside D are; ends:
+    of A and B, if products take other elements, too.
     """
-    ends = _find_ends([one for of in verdict.fragments.values() for one in of])
+    known = ends if ends is not None else find_ends([one for of in verdict.fragments.values() for one in of])
     found: dict[tuple[str, Span], int] = {}
     for run in verdict.runners:
         for number in np.unique(run.shared.record[run.shared.record > OPEN]):
             load, mine = run.records[number], run.shared.record == number
             start = load.offset.const
-            if load.array not in ends or load.parts or load.unit != _BYTE or start is None:
+            if load.array not in known or load.parts or load.unit != _BYTE or start is None:
                 continue
             offsets = np.broadcast_to(as_array(start), run.threads)[run.shared.thread[mine]] + run.shared.byte[mine]
             key = load.array, (*load.calls, load.site)[0]
-            found[key] = max(found.get(key, 0), int(offsets.max()) + 1 - ends[load.array])
+            found[key] = max(found.get(key, 0), int(offsets.max()) + 1 - known[load.array])
     array, site = max(found, key=lambda key: found[key], default=("", (0, 0)))
     if found.get((array, site), 0) <= 0:
         return None
     message = (
         f"The last block reads up to {found[array, site]:,} bytes here that are after the last element of {array},"
-        " unless it is longer than the matrix. No product takes them."
+        f" unless it is longer than the matrix.{' No product takes them.' if ends is None else ''}"
     )
     return CheckFinding("load_outside", message, site)
 
 
-def _find_ends(fragments: Sequence[KnownFragment]) -> dict[str, int]:
+def find_ends(fragments: Sequence[KnownFragment]) -> dict[str, int]:
     """Return the end of the last element of each array that products take; none in a batch."""
     ends: dict[str, int] = {}
     for one in fragments:

@@ -144,19 +144,23 @@ class KnownJudge(KnownRun):
         verdicts: list[ProductVerdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
-                any_ = any(verdict.fragments.values())
-                known = find_change(verdict.runners) if any_ else explain_nothing(verdict.runners, self.known.k)
-                head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
-                types = (find_other_type(self.text, head, run) for run in verdict.runners)
-                found = next(filter(None, types), None) or (self._find_outside_load(verdict) if known is None else None)
-                if known is None and found is None and (tail := self.find_other_tail(verdict)) is not None:
-                    return tail.open, self._find_tail_edit(verdict, tail)
-                return self._judge_again(verdict) or (known, found)
+                return self._judge_right(verdict)
             verdicts.append(verdict)
         open_part = explain_sizes(verdicts[-1].open, self.sizes)
         if not explain:
             return open_part, None
         return open_part, self._find_cause(verdicts)
+
+    def _judge_right(self, verdict: ProductVerdict) -> tuple[OpenPart | None, CheckFinding | None]:
+        """Judge what else is run, and with other sizes. verdict: D is A·B."""
+        any_ = any(verdict.fragments.values())
+        known = find_change(verdict.runners) if any_ else explain_nothing(verdict.runners, self.known.k)
+        head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
+        types = (find_other_type(self.text, head, run) for run in verdict.runners)
+        found = next(filter(None, types), None) or (self._find_outside_load(verdict) if known is None else None)
+        if known is None and found is None and (tail := self.find_other_tail(verdict)) is not None:
+            return tail.open, self._find_tail_edit(verdict, tail) or tail.outside
+        return self._judge_again(verdict) or (known, found)
 
     def _find_cause(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
         """Return what is certainly wrong; None if it is not found in time."""
@@ -236,7 +240,9 @@ class KnownJudge(KnownRun):
         return next((describe_bound(self.text, edit) for edit in certain), None)
 
     def _find_tail_edit(self, verdict: ProductVerdict, tail: OtherTail) -> CheckFinding | None:
-        """Return the finding of the only comparison with which the last block stores the elements inside D."""
+        """Return the finding of the only comparison with which the last block stores the elements inside D, and loads
+        those of A and B.
+        """
         found: dict[Span, list[TextEdit]] = {}
         compared = {span for run in tail.runners for span, _ in run.compared}
         bounds = list_bound_edits(self.text, tail.runners, tail.known, compared)
@@ -246,7 +252,7 @@ class KnownJudge(KnownRun):
                 found.setdefault(edit.span, []).append(edit)
         if len(found) != 1 or len(edits := found.popitem()[1]) > 1:
             return None
-        return describe_tail(self.text, edits[0], tail.open.reason)
+        return describe_tail(self.text, edits[0], tail.open.reason) if tail.open is not None else None
 
     def _is_of_product(self) -> bool:
         """Return whether all that is run is of A·B."""

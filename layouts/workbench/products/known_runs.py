@@ -18,7 +18,7 @@ from lanescope.reader.threads.memory.tile_records import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_fragments import FragmentLister, find_lost, has_wide_tile
 from lanescope.workbench.products.known_matrices import KnownMatrices, ParameterSizes, is_stride, list_strides
-from lanescope.workbench.products.known_mistakes import find_wrong_access
+from lanescope.workbench.products.known_mistakes import find_ends, find_outside_load, find_wrong_access
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, are_of_lines, find_other_sum
 from lanescope.workbench.products.other_sizes import FIRST, LAST
@@ -27,28 +27,17 @@ from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.size_names import find_letters, has_blocks
 from lanescope.workbench.products.stored_elements import list_stored_warps
+from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import FunctionText
 
 USUAL = KnownMatrices()
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
-_TILES = 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256  # rows or columns
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
 _FIRST_PRODUCTS = 1, 8, 64, 512
 WIDE = 2, 2  # the same of larger tiles
 SEVERAL = "its text has several choices of #if"
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-
-
-def complete_tiles(size: int, grid: Block) -> int:
-    """Return the size that has whole tiles in a grid whose last tiles along M or N may have a part in it.
-
-    >>> complete_tiles(1000, (15, 16, 1))  # 16 tiles of 64
-    1024
-    """
-    counts = {one for one in grid if one > 1}
-    found = {tile * -(-size // tile) for tile in _TILES if -(-size // tile) in counts}
-    return found.pop() if len(found) == 1 else size
 
 
 def _list_stored(runners: Iterable[KernelRunner]) -> set[int]:
@@ -58,11 +47,14 @@ def _list_stored(runners: Iterable[KernelRunner]) -> set[int]:
 
 
 class OtherTail(NamedTuple):
-    """A last block that stores other elements than those inside D. known: the sizes; runners: its runs."""
+    """A last block that stores other elements than those inside D, or loads others than those of A and B (outside).
+    known: the sizes; runners: its runs.
+    """
 
-    open: OpenPart
+    open: OpenPart | None
     known: KnownMatrices
     runners: Sequence[KernelRunner]
+    outside: CheckFinding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +102,24 @@ class KnownRun:
         known = given
         if alone or (parts > 1 and not given.k % (parts * _UNIT)):
             known = replace(known, k=min(given.k, self.known.k * parts + given.k % _UNIT))
-        if alone and grid is not None:
-            known = replace(known, m=complete_tiles(given.m, grid), n=complete_tiles(given.n, grid))
+        if alone and (given.m % _UNIT or given.n % _UNIT):
+            known = replace(self, known=known, exact=True, alone=FIRST).complete_tiles()
         whole = alone and not any(value % _UNIT for value in (given.m, given.n, given.k))
         return replace(self, known=known, exact=not whole, parts=parts)
+
+    def complete_tiles(self) -> KnownMatrices:
+        """Return the sizes with whole tiles: as many rows and columns as the first block stores, which is all that runs
+        here; these sizes if it does not store all of a tile.
+        """
+        m, n = self.known.m, self.known.n
+        for verdict in self.list_verdicts():
+            places = np.array(sorted(_list_stored(verdict.runners)), np.int64)
+            for line, turned in ((n, False), (m, True)):
+                height, width = (len(np.unique(part)) for part in np.divmod(places, line))
+                rows, columns = (width, height) if turned else (height, width)
+                if len(places) and height * width == len(places) and rows <= m and columns <= n:
+                    return replace(self.known, m=-(-m // rows) * rows, n=-(-n // columns) * columns)
+        return self.known
 
     @property
     def sizes(self) -> set[str]:
@@ -135,11 +141,12 @@ class KnownRun:
             yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
 
     def _list_strides(self, names: Collection[str]) -> Iterator[dict[str, int]]:
-        """Yield what strides may be, of those that its launch gives: what is the size that they are there."""
+        """Yield what strides may be: of those that its launch gives, the size that they are there, or a smaller one."""
         given = self.given if self.given is not None else self.known
-        numbers = dict(self._list_stride_parameters())
+        numbers, sizes = dict(self._list_stride_parameters()), {given.m, given.n, given.k}
         for before, strides in zip(list_strides(names, given), list_strides(names, self.known), strict=True):
-            if all(numbers.get(name) in (None, value) for name, value in before.items()):
+            launched = ((numbers.get(name), value) for name, value in before.items())
+            if all(one in (None, value) or (one not in sizes and one > value) for one, value in launched):
                 yield strides
 
     @property
@@ -157,18 +164,17 @@ class KnownRun:
 
     def _list_stride_parameters(self) -> Iterator[tuple[str, int | None]]:
         """Yield (name, number) of the parameters that are launched with leading dimensions or strides, which may be any
-        from a size on, with None, and of the strides that are sizes of the launch.
+        from a size on: with None, or with the number of the launch.
         """
-        known, given = self._known_sizes, self.given
-        sizes = {given.m, given.n, given.k} if given is not None else set()
+        known = self._known_sizes
         for launch in self._launches:
             passed = dict(zip(self.function.parameters, launch.arguments, strict=False))
             passed |= {f"{self.function.parameters[n]}.{name}": value for n, name, value in launch.members}
             for name, value in passed.items():
                 if any(map(is_stride, _NAME.findall(str(value)))):
                     yield name, None
-                elif is_stride(name) and known.evaluate(value) in sizes:
-                    yield name, known.evaluate(value)
+                elif self.given is not None and is_stride(name) and (number := known.evaluate(value)) is not None:
+                    yield name, number
 
     def choose_sizes(self) -> tuple[ParameterSizes, Block | None]:
         """Return what the kernel is launched with, and its grid if it is known."""
@@ -260,21 +266,35 @@ class KnownRun:
         x, y, _ = verdict.grid
         last = [one for one in verdict.every if one.block == (x - 1, y - 1, 0)]
         inside = list(self._list_inside(np.concatenate([one.place for one in last]), given))
-        tail = replace(self, known=replace(given, k=self.known.k), alone=LAST)
-        verdicts = list(tail.list_verdicts())
-        if any(_list_stored(other.runners) in inside for other in verdicts):
-            return None
+        known = replace(given, k=self.known.k)
+        verdicts = list(replace(self, known=known, alone=LAST).list_verdicts())
+        for one in verdicts:
+            stored = _list_stored(one.runners)
+            if any(part <= stored <= part | around for part, around in inside):
+                outside = find_outside_load(one, self._list_ends(verdict.every, given))
+                return OtherTail(None, known, one.runners, outside) if outside is not None else None
         reason = f"the last block stores other elements than those below M = {given.m:,} and N = {given.n:,}"
-        return OtherTail(OpenPart(reason, last[0].stored), tail.known, verdicts[-1].runners)
+        return OtherTail(OpenPart(reason, last[0].stored), known, verdicts[-1].runners)
 
-    def _list_inside(self, places: Ints, given: KnownMatrices) -> Iterator[set[int]]:
-        """Yield where the elements of D at some places are with the sizes of the launch, if they are inside: with rows,
-        and with columns, next to each other.
+    def _list_ends(self, fragments: Sequence[KnownFragment], given: KnownMatrices) -> dict[str, int]:
+        """Return the ends of A and B with the sizes of the launch. fragments: with whole tiles."""
+        ends = find_ends(fragments)
+        for n, own, whole in ((0, given.m, self.known.m), (1, given.n, self.known.n)):
+            for name in {each.sides[n].array for one in fragments for each in one.products} & ends.keys():
+                ends[name] = ends[name] * own // whole
+        return ends
+
+    def _list_inside(self, places: Ints, given: KnownMatrices) -> Iterator[tuple[set[int], set[int]]]:
+        """Yield where the elements of D at some places of a whole tile are with the sizes of the launch, if they are
+        inside, and all places of a tile that is moved so far that it ends at the last row and column: with rows, and
+        with columns, next to each other.
         """
         for size, line, lines in ((self.known.n, given.n, given.m), (self.known.m, given.m, given.n)):
             outer, inner = np.divmod(places, size)
             kept = (outer < lines) & (inner < line)
-            yield set((outer * line + inner)[kept].tolist())
+            height, width = len(np.unique(outer)), len(np.unique(inner))
+            moved = np.add.outer(np.arange(lines - height, lines) * line, np.arange(line - width, line))
+            yield set((outer * line + inner)[kept].tolist()), set(moved.ravel().tolist())
 
     def _run_setup(self, setup: TileSetup) -> Iterator[list[KernelRun]]:
         """Run one block; yield a list for each choice of #if conditions."""

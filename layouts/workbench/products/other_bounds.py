@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lanescope.workbench.products.known_matrices import is_stride
 from lanescope.workbench.products.product_sizes import ProductSizes
 from lanescope.workbench.results import CheckFinding
 
@@ -15,13 +16,14 @@ def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], n
     """Return the comparisons that limit rows of D by the size of its columns, or the reverse.
 
     A size is that of the columns if rows of D are so far apart or other columns are compared with it, and of the rows
-    by their bounds, or by its name if A and B are called so (named). A dimension that the kernel also compares with its
-    own size is not judged: the other comparison may be that of a causal mask. pitches: (the dimension that its lines
-    run along, the pitch) of each stored D.
+    by their bounds, or by its name if A and B are called so (named). A leading dimension may be longer than a size. A
+    dimension that the kernel also compares with its own size is not judged: the other comparison may be that of a
+    causal mask. pitches: (the dimension that its lines run along, the pitch) of each stored D.
     """
     if not sizes.knows_launches:
         return []
-    stored = {dimension: {sizes.rename(size) for along, size in pitches if along == dimension} for dimension in "mn"}
+    own_sizes = [(along, sizes.rename(size)) for along, size in pitches if not is_stride(size)]
+    stored = {dimension: {size for along, size in own_sizes if along == dimension} for dimension in "mn"}
     letters = {of: {sizes.rename(sizes.letters[of])} if named and sizes.letters else set() for of in "mn"}
     compared = {dimension: {size for of, size, _ in sizes.bounds if of == dimension} for dimension in "mn"}
     findings = []

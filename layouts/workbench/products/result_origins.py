@@ -281,8 +281,8 @@ def _make_pitfall(finding: CheckFinding) -> Pitfall:
 
 
 def list_settled(code: Evaluation | None, report: OriginReport) -> tuple[Span, ...]:
-    """Return the functions that kernels reach, if D is A·B in every kernel of a text that multiplies through
-    descriptors; else none. report: of its kernels.
+    """Return the functions that only kernels reach of which D is A·B, if it is in every kernel of a text that
+    multiplies through descriptors; else none. report: of its kernels.
     """
     if code is None or not report.proved:
         return ()
@@ -290,8 +290,10 @@ def list_settled(code: Evaluation | None, report: OriginReport) -> tuple[Span, .
     reached = {one.name: set(list_reached_texts(code.text, functions, one)) for one in functions if one.kernel}
     if not {name for name, of in reached.items() if any(map(_FORM.search, of))} <= report.proved:
         return ()
-    blank, every = blank_comments(code.text), set().union(*reached.values())
-    return tuple(one.body for one in functions if blank[slice(*one.body)] in every)
+    blank = blank_comments(code.text)
+    sides = ((of for name, of in reached.items() if (name in report.proved) == right) for right in (True, False))
+    proved, others = (set[str]().union(*side) for side in sides)
+    return tuple(one.body for one in functions if blank[slice(*one.body)] in proved - others)
 
 
 def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.memory.records import MmaUse
@@ -21,14 +22,13 @@ from lanescope.workbench.fragments.thread_fragments import find_mma, locate_oper
 from lanescope.workbench.products.product_origins import LoadedBox, OperandOrigin, OriginFinder
 
 _LINE_BITS, _MOST_DIMENSIONS = 20, 3  # bytes of a line of a tensor are fewer than a number of these bits has
-_WARP = 32
 _LEAST_SLICES = 3
 
 
 def note_owners(finder: OriginFinder, reads: Sequence[BoxRead], warp: int) -> None:
     """Note which boxes a warp's threads load from: those that have arrived last."""
     for read in reads:
-        lanes = np.arange(_WARP * warp, _WARP * (warp + 1))
+        lanes = np.arange(WARP * warp, WARP * (warp + 1))
         lanes = lanes[read.mask[lanes]]
         owners = finder.read_owners.setdefault(read.record, np.full(len(read.mask), -1, np.int64))
         first, last = read.places[lanes], read.places[lanes] + read.size - 1
@@ -95,7 +95,7 @@ def _list_operands(finder: OriginFinder, use: MmaUse, name: str) -> Iterator[tup
     """Yield (warp, origin) of an operand, as far as it is of rows and columns."""
     instruction = find_mma(use.opcode)
     warps = locate_operand(finder.run, use, instruction, name).warps if instruction is not None else None
-    active = np.flatnonzero(use.active.reshape(-1, _WARP).all(axis=1)).tolist()
+    active = np.flatnonzero(use.active.reshape(-1, WARP).all(axis=1)).tolist()
     for warp, one in zip(active, warps or (), strict=False):
         if one.separable and one.names == ("",) and not one.computed and one.unit == 8:
             yield warp, one
@@ -108,7 +108,7 @@ def _find_operand(
     data = (use.a if name == "a" else use.b)[0].data
     if data is None:
         return None
-    record, thread = int(data.record[_WARP * warp, 0]), int(data.thread[_WARP * warp, 0])
+    record, thread = int(data.record[WARP * warp, 0]), int(data.thread[WARP * warp, 0])
     owners = finder.read_owners.get(record)
     if owners is None or owners[thread] < 0:
         return None
@@ -126,9 +126,9 @@ def find_exchanged_coordinates(finder: OriginFinder) -> Pitfall | None:
         sides = {name: [one for one in (of.get(name) for of in chain) if one is not None] for name in "ab"}
         if len(chain) < _LEAST_SLICES or any(len(of) < len(chain) for of in sides.values()):
             continue
-        moves = {name: _list_moves(of) for name, of in sides.items()}
-        turned = [name for name, (rows, k) in moves.items() if rows and not k]
-        if len(turned) == 1 and moves["ab".replace(turned[0], "")] == (False, True):
+        moves = {name: _measure_moves(of) for name, of in sides.items()}
+        turned = [name for name, other in ("ab", "ba") if _are_exchanged(moves[name], moves[other])]
+        if len(turned) == 1:
             move = sides[turned[0]][-1].box.move
             message = (
                 f"The K coordinate of {turned[0].upper()} stays the same, and its row coordinate advances with K: the"
@@ -138,10 +138,18 @@ def find_exchanged_coordinates(finder: OriginFinder) -> Pitfall | None:
     return None
 
 
-def _list_moves(origins: Sequence[OperandOrigin]) -> tuple[bool, bool]:
-    """Return whether the boxes of an operand's slices move along its rows, and along K."""
+def _measure_moves(origins: Sequence[OperandOrigin]) -> tuple[list[int], list[int]]:
+    """Return where the boxes of an operand's slices begin along its rows, and along K."""
     first = origins[0]
     starts = np.stack([one.box.find_start() for one in origins])
-    moved = (starts != starts[0]).any(axis=0)
     rows, k = (first.rows != first.rows[0]).any(axis=0), first.last != first.rows[0]
-    return bool((moved & rows).any()), bool((moved & k).any())
+    return starts[:, rows].sum(axis=1).tolist(), starts[:, k].sum(axis=1).tolist()
+
+
+def _are_exchanged(moves: tuple[list[int], list[int]], other: tuple[list[int], list[int]]) -> bool:
+    """Return whether the boxes of an operand are along its rows where those of the other one are along K, beside a
+    place along K that is that of a tile, not the first one: panels and convolutions move along rows, too.
+    """
+    rows, k = moves
+    fixed = len({*k}) == 1 and len({*other[0]}) == 1
+    return fixed and k[0] > 0 and len({*rows}) > 1 and rows == other[1]

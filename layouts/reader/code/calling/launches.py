@@ -130,7 +130,7 @@ def _record_launch(
     at: tuple[int, int],
 ) -> None:
     """Record a launch. sizes: its grid, its block and, if given, its bytes of shared memory, which are at a place."""
-    arguments = _type_braced(ev, target.functions[0], arguments)
+    arguments = _type_braced(ev, target, arguments)
     grid, block, *rest = sizes
     size = get_integer(rest[0]) if rest and rest[0] is not None else None
     record = KernelLaunchRecord(
@@ -152,13 +152,16 @@ def _record_launch(
         ev.launches.append(record)
 
 
-def _type_braced(ev: Evaluator, kernel: tree.Function, arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """Return the arguments of a launch, braced ones as objects of their parameters' types."""
-    typed = list(arguments)
+def _type_braced(ev: Evaluator, target: FunctionSet, arguments: Sequence[CallArgument]) -> list[CallArgument]:
+    """Return the arguments of a launch, braced ones as objects of their parameters' types, if these have the same names
+    where the kernel is called.
+    """
+    typed, kernel = list(arguments), target.functions[0]
     for n, (argument, parameter) in enumerate(zip(arguments, kernel.parameters, strict=False)):
         if isinstance(argument.value, BracedArgument) and parameter.type is not None:
-            items = replace(argument.value.items, type=replace(parameter.type, reference=""))
-            typed[n] = ev.evaluate_argument(items, argument.value.scope)
+            named, scope = replace(parameter.type, reference=""), argument.value.scope
+            if ev.resolve_type(named, scope) == ev.resolve_type(named, target.get_home(kernel)):
+                typed[n] = ev.evaluate_argument(replace(argument.value.items, type=named), scope)
     return typed
 
 

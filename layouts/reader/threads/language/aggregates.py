@@ -54,7 +54,8 @@ def _make_value(run: KernelRunner, kind: SizedType | None, values: Sequence[Any]
 
 def _read_constant(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
     """Return the number of an object of std::integral_constant<T, number>; None if it is not known."""
-    kind, number = [run.evaluate_template(one, scope) for one in (type_.path[-1][1] or ())] or (None, None)
+    arguments = [run.evaluate_template(one, scope) for one in (type_.path[-1][1] or ())]
+    kind, number = arguments if len(arguments) == 2 else (None, None)
     return cast_value(run, number, kind) if isinstance(kind, SizedType) and isinstance(number, ThreadNumber) else None
 
 

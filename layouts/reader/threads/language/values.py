@@ -85,6 +85,12 @@ def _load_local(run: KernelRunner, place: Pointer) -> Any:
         return place  # of numbers: its members are read one by one
     if kind.field[1]:
         return extract_field(value, kind)
+    return _read_number(run, value, kind) if isinstance(value, ThreadNumber) else value
+
+
+def _read_number(run: KernelRunner, number: ThreadNumber, kind: SizedType) -> Any:
+    """Return a number of a variable as one of the type that is read: another member of a union may have stored it."""
+    value = _convert_number(run, number, kind) if kind.integer and number.kind != kind.kind else number
     open_ = isinstance(value, ThreadNumber) and value.const is None and not run.runs_everyone()
     return _keep_active(run, value) if open_ else value
 
