@@ -22,8 +22,7 @@ def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], n
     """
     if not sizes.knows_launches:
         return []
-    own_sizes = [(along, sizes.rename(size)) for along, size in pitches if not is_stride(size)]
-    stored = {dimension: {size for along, size in own_sizes if along == dimension} for dimension in "mn"}
+    stored = _group_pitches(sizes, pitches)
     letters = {of: {sizes.rename(sizes.letters[of])} if named and sizes.letters else set() for of in "mn"}
     compared = {dimension: {size for of, size, _ in sizes.bounds if of == dimension} for dimension in "mn"}
     findings = []
@@ -41,3 +40,12 @@ def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], n
         )
         findings.append(CheckFinding("bound_of_other_size", message, span))
     return findings
+
+
+def _group_pitches(sizes: ProductSizes, pitches: Sequence[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the pitches that are sizes by the dimension that they are of."""
+    found: dict[str, set[str]] = {"m": set(), "n": set()}
+    for along, size in pitches:
+        if along in found and not is_stride(size):
+            found[along].add(sizes.rename(size))
+    return found
