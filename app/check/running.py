@@ -91,10 +91,10 @@ def check_source(
         report = _build_report(source, result, target, lines)
         if not result.unsearched:
             return report
-        place = source.locate((*result.findings, *result.open)[0].span)
+        span = result.findings[0].span if result.findings else result.open[0].span
         command = _write_command(source.name, seconds, choices or {}, target)
         why = f"The search for an edit that fixes this stopped after {REPAIRING * seconds:.3g} s. Try `{command}`."
-        return replace(report, open=(*report.open, OpenQuestion(message=why, place=place, needs=[])))
+        return replace(report, open=(*report.open, OpenQuestion(message=why, place=source.locate(span), needs=[])))
     except TooSlowError as error:
         at = error.place or 0
         line = source.locate((at, at)).line if at else 1  # of its own file: the text has the includes, too

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Self
 
-from lanescope.cxx.source_text import is_kernel_head
+from lanescope.cxx.source_text import blank_comments, is_kernel_head
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
@@ -71,7 +71,7 @@ from lanescope.workbench.products.unproved_results import (
 from lanescope.workbench.products.warp_origins import find_exchanged_coordinates
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.shared_budget import find_short_launches
-from lanescope.workbench.text.function_texts import FunctionText, blank_comments, blank_text, list_reached_texts
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, list_reached_texts
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
