@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
-from tests.known_kernels import TILED
+from tests.checked import check_whole
+from tests.known_kernels import KERNEL as KNOWN, LAUNCH, TILED
 from tests.thread_tile_kernels import KERNEL
 from tests.transfer_kernels import plant
 
@@ -103,3 +104,23 @@ def test_several_results_of_a_function_are_known(head: str, code: str) -> None:
     wrong = text.replace("col * BN", "row * BN")
     (point,) = judge_results(wrong, {}, (), {"gemm"}).open
     assert "not stored at their row and column" in point.message
+
+
+def test_a_kernel_may_call_an_object() -> None:
+    """As the kernels of CUTLASS do, whose operator() multiplies."""
+    parameters = (
+        "const int8_t* A, const int8_t* B, float* C, const float* sa,\n    const float* sb, int M, int N, int K"
+    )
+    text = plant(
+        (
+            f"__global__ void __launch_bounds__(64) gemm({parameters}) {{",
+            f"struct Gemm {{\n  __device__ void operator()({parameters}) const {{",
+        ),
+        text=KNOWN,
+    )
+    head = f"}};\n__global__ void __launch_bounds__(64) gemm({parameters}) {{"
+    kernel = f"{head} Gemm op; op(A, B, C, sa, sb, M, N, K); }}\n"
+    report = check_whole(text + kernel + LAUNCH)
+    assert [(one.name, one.gap) for one in report.kernels] == [("gemm", "")] and not report.open
+    wrong = check_whole(plant(("c[r * N + n]", "c[r * M + n]"), text=text) + kernel + LAUNCH)
+    assert wrong.findings or wrong.open

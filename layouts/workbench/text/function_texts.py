@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from lanescope.cxx.source_text import (
     MACRO,
@@ -23,6 +24,11 @@ from lanescope.cxx.source_text import (
 from lanescope.workbench.results import Span
 
 _HEAD = re.compile(r"(operator\s*\(\s*\)|[A-Za-z_]\w*)\s*\(")
+_CALL = "operator()"
+_CALLED = re.compile(r"(?<![\w.>:])([A-Za-z_]\w*)\s*\(")
+_DECLARED = re.compile(
+    r"(?<![\w.])(?!(?:return|case|goto|else|new|delete)\b)[A-Za-z_][\w:]*(?:<[^<>;]*>)?\s+(\w+)\s*(?:;|\{\s*\})"
+)
 _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
     " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined"
@@ -62,11 +68,26 @@ def find_functions(blank: str) -> tuple[FunctionText, ...]:
 
 def list_reached_texts(text: str, functions: Iterable[FunctionText], kernel: FunctionText) -> Iterator[str]:
     """Yield the texts of a kernel, and of the functions and macros that it names, one through another, without their
-    comments.
+    comments; those of all call operators if it calls an object.
     """
-    code = blank_comments(text)
-    named = ((one.name, code[slice(*one.body)]) for one in functions if one.name != kernel.name)
-    return list_reached(code[slice(*kernel.body)], (*named, *list_macros(code)))
+    code, others = blank_comments(text), [one for one in functions if one.name != kernel.name]
+    bodies = {one: code[slice(*one.body)] for one in others}
+    named = (*((one.name, body) for one, body in bodies.items() if one.name != _CALL), *list_macros(code))
+    reached = list(list_reached(code[slice(*kernel.body)], named))
+    operators = [body for one, body in bodies.items() if one.name == _CALL]
+    if operators and any(_calls_object(one, {*kernel.parameters}) for one in reached):
+        reached += chain.from_iterable(list_reached(body, named) for body in operators)
+    yield from dict.fromkeys(reached)
+
+
+def _calls_object(text: str, parameters: Set[str]) -> bool:
+    """Return whether a text calls one of some parameters, or a variable that it declares without a value.
+
+    >>> _calls_object("Op op; op(x);", set()), _calls_object("auto op = [] {}; op();", set())
+    (True, False)
+    """
+    called = set(_CALLED.findall(text))
+    return not called.isdisjoint(parameters) or not called.isdisjoint(_DECLARED.findall(text))
 
 
 def is_inside(span: Span, bodies: Iterable[Span]) -> bool:
