@@ -17,6 +17,7 @@ from lanescope.workbench.barriers.cluster_mistakes import find_refill
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.test_barrier_protocol import RELEASE, RIGHT as RING, find_lines
+from tests.transfer_kernels import plant
 
 REMOTE = """__device__ void arrive_at(uint64_t* bar, uint32_t block) {
   asm volatile("{.reg .b32 other; mapa.shared::cluster.u32 other, %0, %1;"
@@ -66,7 +67,6 @@ MISTAKES = [
     ("&s.empty[i], 4)", "&s.empty[i], 2)", "mbarrier_count", "empty[i], 2"),  # of the own block only
     (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], 0"), "mbarrier_other", "arrive_at("),
     ("q], threadIdx.x % 128", "q], rank", "mbarrier_refilled", "arrive_at("),  # of the own block, twice
-    ("s.A[q] + rank * 64 * BK", "s.A[q] + rank * 64", "copies_overlap", "copy_to(s.A[q] + rank * 64,"),
     ("  meet();  // begin\n", "  __syncthreads();  // begin\n", "mbarrier_unsynchronized", "// begin"),
     ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # the cluster has blocks 0 and 1
 ]
@@ -207,3 +207,12 @@ def test_a_phase_ends_only_with_the_bytes_of_all_blocks() -> None:
     outcome = Simulation([reader, other]).run(SCHEDULES[0])
     assert not outcome.blocked and outcome.barriers[8].completed == 1
     assert outcome.moves == [(0, 3), (1, 5)]
+
+
+@pytest.mark.thorough
+def test_the_boxes_of_a_multicast_overlap_from_block_to_block() -> None:
+    assert not check_whole(RIGHT).findings
+    wrong = plant(("s.A[q] + rank * 64 * BK", "s.A[q] + rank * 64"), text=RIGHT)
+    (finding,) = check_whole(wrong).findings
+    line = wrong[wrong.rfind("\n", 0, finding.span[0]) : wrong.find("\n", finding.span[0])]
+    assert finding.code == "copies_overlap" and "copy_to(s.A[q] + rank * 64," in line

@@ -111,7 +111,7 @@ HOST = "int main() {{ half *A, *B; float* C; gemm<<<dim3({}), 128>>>(A, B, C, {}
     [
         ("64, 32", "2048, 4096, 1024", ["k_slices_left"], ""),  # N / 64, M / 64
         ("32, 16", "2048, 4096, 1024", [], "all of its tiles"),
-        ("16, 16", "1000, 1000, 1000", [], "is too long"),
+        ("16, 16", "1000, 1000, 1000", [], "is not a multiple of 16"),
         ("6, 5", "320, 384, 192", [], ""),  # tiles divide them
     ],
     sample=1,

@@ -8,7 +8,7 @@ from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import named_forms, page_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.names import forms
-from lanescope.ptx.threads import WARP
+from lanescope.ptx.role import SCOPES, WARP
 
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*(?:\{\s*\})?;?\s*")
 _PAGE = "/guide/atom-to-tile"
@@ -26,7 +26,7 @@ def read_shape(text: str) -> Reading | None:
     m, n, k = match.groups()
     name = f"m{m}n{n}k{k}"
     matches = forms.find_forms(name)
-    if any(form.family.multiplies and form.threads == WARP for form in matches.forms if form.shape == name):
+    if any(form.family.multiplies and SCOPES.get(form.threads) is WARP for form in matches.forms if form.shape == name):
         return copy_fact(Reading, named_forms.build_meaning(name, matches), also=())
     if int(m) == int(n) == 1:
         meaning = page_meanings.build_page_meaning(f"GemmShape<{m}, {n}, {k}> of CUTLASS 2.x", _PAGE, (_OF_THREAD,))

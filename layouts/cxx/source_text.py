@@ -115,18 +115,19 @@ def list_reached(body: str, named: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield reached
         words, pasted = set(_WORD.findall(reached)), tuple(_JOINED.findall(reached))
         named_here = [name for name in texts if name in words or (pasted and name.startswith(pasted))]
-        for name in named_here:
-            is_function = all(text.startswith("{") for text in texts[name])  # a variable hides no macro
-            if not (is_function and _is_variable(reached, name)):
-                waiting += texts.pop(name)
+        for name in [name for name in named_here if not _is_variable(reached, name)]:
+            waiting += texts.pop(name)
 
 
 def _is_variable(text: str, name: str) -> bool:
-    """Return whether a text declares a variable of this name, and never calls a function of this name.
+    """Return whether a text declares a variable of this name, and never calls a function of this name. A name in
+    capitals is that of a macro.
 
     >>> _is_variable("auto load = *p; f(load);", "load"), _is_variable("auto x = load(p);", "load")
     (True, False)
     """
+    if name.isupper():
+        return False
     declared = rf"(?<![\w.])(?!(?:return|case|goto|else|new)\b)[A-Za-z_][\w:]*(?:<[^<>;]*>)?[\s*&]+{name}\s*[=;,\[{{]"
     return re.search(declared, text) is not None and re.search(rf"(?<!\w){name}\s*[(<]", text) is None
 

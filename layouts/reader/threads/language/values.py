@@ -90,7 +90,8 @@ def _load_local(run: KernelRunner, place: Pointer) -> Any:
 
 def _read_number(run: KernelRunner, number: ThreadNumber, kind: SizedType) -> Any:
     """Return a number of a variable as one of the type that is read: another member of a union may have stored it."""
-    value = _convert_number(run, number, kind) if kind.integer and number.kind != kind.kind else number
+    differs = kind.integer and kind.size and number.kind != kind.kind  # auto has no size
+    value = _convert_number(run, number, kind) if differs else number
     open_ = isinstance(value, ThreadNumber) and value.const is None and not run.runs_everyone()
     return _keep_active(run, value) if open_ else value
 
