@@ -104,7 +104,9 @@ SASS = "        /*0010*/  HMMA.16816.F32 R4, R8, R2, R4 ;\n"
 def test_a_hover_says_what_stands_there(
     editor: Editor, name: str, text: str, part: str, skip: int, titles: list[str]
 ) -> None:
-    shown = _hover(editor, name, text, part, skip)
+    """A hover has 80 ms of processor time; on a busy machine an editor may have to ask again."""
+    asked = (_hover(editor, name, text, part, skip) for _ in range(3))
+    shown = next((hover for hover in asked if hover is not None), None)
     assert shown is not None and isinstance(shown.contents, types.MarkupContent)
     said = shown.contents.value.replace("\\", "")
     assert [title for title in titles if title not in said] == []
