@@ -266,30 +266,6 @@ def test_an_address_of_shared_memory_may_become_a_pointer() -> None:
     assert not run_blocks(plant(("sA = reinterpret_cast<bf16*>(smem)", f"sA = {pointer}"), text=KERNEL)).open
 
 
-@for_each("words", ["uint64_t{1}", "uint64_t{} + uint64_t{1u}"], sample=1)
-def test_a_number_in_braces_has_the_type_before_them(words: str) -> None:
-    """An int has no bit 62."""
-    assert not run_blocks(plant(("1ull << 62", f"({words}) << 62"), text=KERNEL)).open
-
-
-STEPS = (
-    "for (int k = 0; k < BK / 16; ++k)\n      multiply<1>(d, make_smem_desc(sA + slot * BM * BK + k * 16),"
-    " make_smem_desc(sB + slot * BN * BK + k * 16));",
-    "uint64_t x = make_smem_desc(sA + slot * BM * BK), y = make_smem_desc(sB + slot * BN * BK);\n"
-    "    for (int k = 0; k < BK / 16; ++k, x += 2, y += 2) multiply<1>(d, x, y);",
-)
-SPARE = "__device__ uint64_t spare(uint64_t x) { return encode(x) | encode(512) << 32 | 1ull << 62; }\n"
-
-
-def test_a_descriptor_that_a_right_kernel_builds_is_verified_whatever_reads_it() -> None:
-    """One of a function that no kernel calls is not."""
-    text = plant(STEPS, text=KERNEL)
-    assert not check_whole(text).open and {one.gap for one in check_whole(text).checked} == {""}
-    assert any("no instruction of the file is known" in one.message for one in check_whole(SPARE + text).open)
-    stores = "__global__ void other(uint64_t* words, uint64_t at) { words[0] = spare(at); }\n"
-    assert any("no instruction of the file is known" in one.message for one in check_whole(SPARE + stores + text).open)
-
-
 @pytest.mark.thorough
 def test_a_descriptor_may_be_an_object_that_asm_converts() -> None:
     """As CUTLASS's GmmaDescriptor: a variable is copied, and the result of a call is moved."""

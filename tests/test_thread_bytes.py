@@ -14,7 +14,7 @@ from tests.test_last_tiles import KERNEL as TAILED
 from tests.transfer_kernels import plant
 
 
-def read(memory: LocalMemory, offset: int, size: int) -> int | None:
+def read_number(memory: LocalMemory, offset: int, size: int) -> int | None:
     value = memory.read_value(offset, size)
     return None if value is None else value.known
 
@@ -34,7 +34,7 @@ def test_a_variable_has_the_bytes_that_were_stored_last(first: bytes, stores: li
     for size in (1, 2, 4, 8):
         for offset in range(0, 8, size):
             expected = int.from_bytes(truth[offset : offset + size], "little")
-            assert read(memory, offset, size) == expected
+            assert read_number(memory, offset, size) == expected
 
 
 def test_bytes_that_nothing_stored_are_not_known() -> None:
@@ -42,7 +42,7 @@ def test_bytes_that_nothing_stored_are_not_known() -> None:
     memory.write_value(0, 4, make_number(7), None)
     assert memory.read_value(0, 8) is None and memory.read_value(4, 4) is None
     memory.write_value(2, 2, None, None)
-    assert memory.read_value(0, 4) is None and read(memory, 0, 2) == 7
+    assert memory.read_value(0, 4) is None and read_number(memory, 0, 2) == 7
 
 
 def test_bytes_have_no_sign() -> None:
@@ -153,3 +153,40 @@ def test_threads_may_have_roles_of_an_enumeration(text: str, place: str) -> None
         ("    if (threadIdx.x == 0) {\n      expect", "    if (role == Role::First) {\n      expect"),
     )
     assert not run_blocks(plant(*changes, text=BOXED)).open
+
+
+@for_each("words", ["uint64_t{1}", "uint64_t{} + uint64_t{1u}"], sample=1)
+def test_a_number_in_braces_has_the_type_before_them(words: str) -> None:
+    """An int has no bit 62."""
+    assert not run_blocks(plant(("1ull << 62", f"({words}) << 62"), text=BOXED)).open
+
+
+DESCRIPTORS_IN_STEPS = (
+    "for (int k = 0; k < BK / 16; ++k)\n      multiply<1>(d, make_smem_desc(sA + slot * BM * BK + k * 16),"
+    " make_smem_desc(sB + slot * BN * BK + k * 16));",
+    "uint64_t x = make_smem_desc(sA + slot * BM * BK), y = make_smem_desc(sB + slot * BN * BK);\n"
+    "    for (int k = 0; k < BK / 16; ++k, x += 2, y += 2) multiply<1>(d, x, y);",
+)
+SPARE = "__device__ uint64_t spare(uint64_t x) { return encode(x) | encode(512) << 32 | 1ull << 62; }\n"
+
+
+def test_a_descriptor_that_a_right_kernel_builds_is_verified_whatever_reads_it() -> None:
+    """One of a function that no kernel calls is not."""
+    text = plant(DESCRIPTORS_IN_STEPS, text=BOXED)
+    assert not check_whole(text).open and {one.gap for one in check_whole(text).checked} == {""}
+    assert any("no instruction of the file is known" in one.message for one in check_whole(SPARE + text).open)
+    stores = "__global__ void other(uint64_t* words, uint64_t at) { words[0] = spare(at); }\n"
+    assert any("no instruction of the file is known" in one.message for one in check_whole(SPARE + stores + text).open)
+
+
+def test_a_kernel_whose_blocks_take_tiles_in_turn_may_have_a_part_in_the_last_one() -> None:
+    turns = (
+        (
+            "const int row = blockIdx.y * 16 + g, col = blockIdx.x * 16 +",
+            "for (int i = blockIdx.x; i < 260; i += gridDim.x) {\n"
+            "  const int row = i / 20 * 16 + g, col = i % 20 * 16 +",
+        ),
+        ("C[r * ldc + c] = d[i];\n  }\n}", "C[r * ldc + c] = d[i];\n  }\n  }\n}"),
+        ("dim3(20, 13)", "132"),
+    )
+    assert not check_whole(plant(*turns, text=TAILED)).findings

@@ -102,7 +102,7 @@ class KnownRun:
         known = given
         if alone or (parts > 1 and not given.k % (parts * _UNIT)):
             known = replace(known, k=min(given.k, self.known.k * parts + given.k % _UNIT))
-        if alone and (given.m % _UNIT or given.n % _UNIT):
+        if alone and not self.takes_turns and (given.m % _UNIT or given.n % _UNIT):
             known = replace(self, known=known, exact=True, alone=FIRST).complete_tiles()
         whole = alone and not any(value % _UNIT for value in (given.m, given.n, given.k))
         return replace(self, known=known, exact=not whole, parts=parts)
@@ -265,6 +265,8 @@ class KnownRun:
             return None
         x, y, _ = verdict.grid
         last = [one for one in verdict.every if one.block == (x - 1, y - 1, 0)]
+        if not last:
+            return None
         inside = list(self._list_inside(np.concatenate([one.place for one in last]), given))
         known = replace(given, k=self.known.k)
         verdicts = list(replace(self, known=known, alone=LAST).list_verdicts())
