@@ -12,6 +12,7 @@ from pathlib import Path
 
 import lanescope
 from lanescope.app.kit.query_names import describe_ignored_names
+from lanescope.app.read.workbench import compress_text
 from lanescope.ptx import catalog, hardware_runs
 from tests.cases import for_each
 from tests.client import Client
@@ -101,6 +102,19 @@ def list_notices(client: Client, address: str) -> list[str]:
 @for_each("address", MISSPELT)
 def test_a_name_that_a_page_does_not_use_is_named_with_the_nearest(address: str, client: Client) -> None:
     assert list_notices(client, address) == [MISSPELT[address]]
+
+
+COMPRESSED = {
+    "/read?step=1&name=gemm.cu&target=sm_90a": "tests/kernels/mn_major_b.cu",
+    "/read?name=gemm.cu": "README.md",
+    "/layouts/triton?shape=16x16": "tests/test_pages.py",
+}
+
+
+@for_each("address", COMPRESSED)
+def test_a_text_that_the_address_holds_compressed_is_not_called_a_misspelt_option(address: str, client: Client) -> None:
+    text = Path(COMPRESSED[address]).read_text()[:4000]
+    assert list_notices(client, f"{address}&z={compress_text(text)}") == []
 
 
 @for_each("example", ["/emulate?example=loop", "/dump?example=loop", "/capture?example=loop"])

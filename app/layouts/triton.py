@@ -55,6 +55,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     fields = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
         "given": fields,
+        "takes": KEYS,
         "error": None,
         "found": None,
         "labels": TRITON_LABELS,

@@ -41,6 +41,7 @@ from lanescope.workbench.source.missing_includes import list_unread_includes
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_FILES = 64
 MOST_PART = 4 << 20
+STATE = ("text", "z", "step", "target", "name", "fix")  # what an address of the workbench holds beside assumptions
 LABEL_OF = {
     "tensor_map": "Tensor map",
     "descriptor": "Descriptor",
@@ -177,6 +178,7 @@ def _render_bench(
         "unread": tuple(dict.fromkeys(list_unread_includes(text))),
         "files_form": form_of(FilesForm, {}),
         "hatches": render_hatches(),
+        "takes": STATE,
     }
     finished = page.view is None or page.view.finished
     return render_page(request, "read/bench.html", context, 422 if error else 200, cacheable=finished)
@@ -286,6 +288,7 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "tile_of": meaning_links.link_tile,
         "unread": tuple(dict.fromkeys(list_unread_includes(text))),
         "files_form": form_of(FilesForm, {}),
+        "takes": STATE,
     }
     return render_page(request, "read/page.html", context, 422 if error else 200)
 
