@@ -98,6 +98,25 @@ def test_a_mask_that_cuts_bits_of_the_address_is_not_an_address_shifted_by_4(mas
     assert all(built.start != "smem + 1120" for built in find_builders(module))
 
 
+ADDRESS = ["mov.u32 %r1, smem", "shr.u32 %r2, %r1, 4", "cvt.u64.u32 %rd1, %r2", "and.b64 %rd2, %rd1, 16383"]
+WARP = ["ld.param.u32 %r3, [gemm_param_1]", "shl.b32 %r4, %r3, 7", "and.b32 %r5, %r4, 384", "cvt.u64.u32 %rd3, %r5"]
+
+
+def test_a_step_may_be_one_number_with_the_fields() -> None:
+    """Triton's PTX adds the step of K, in units of 16 bytes, and the upper fields in one instruction."""
+    module = write_module(*ADDRESS, f"add.s64 %rd20, %rd2, {UPPER | 2}")
+    (built,) = find_builders(module)
+    assert (built.start, built.lbo_bytes, built.sbo_bytes, built.swizzle) == ("smem + 32", 16, 1024, "128B")
+    assert check_text(module).doubts == ()
+
+
+def test_bits_of_a_warp_may_be_added_to_an_address_before_the_fields() -> None:
+    module = write_module(*ADDRESS, *WARP, "add.s64 %rd4, %rd2, %rd3", f"add.s64 %rd20, %rd4, {UPPER | 4}")
+    (built,) = find_builders(module)
+    assert built.start == "smem + 2048·((gemm_param_1) & 3) + 64"
+    assert check_text(module).doubts == ()
+
+
 def test_where_ways_meet_a_register_of_two_values_is_open() -> None:
     """Only one of the two is taken: neither may be reported."""
     lines = ["mov.u64 %rd20, 1", "@%p5 bra $L1", f"mov.u64 %rd20, {UPPER | 0x40}", "$L1:"]

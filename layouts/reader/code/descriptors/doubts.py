@@ -13,7 +13,7 @@ from lanescope.bits import BitField
 from lanescope.cxx.source_text import find_closing, walk_outside_brackets
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
-from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.reader.code.symbolic_integers import FIELD_BITS, Span, SymbolicInt
 from lanescope.shared.swizzle import MODES
 
 Origins = Mapping[str, Sequence[Span]]
@@ -132,7 +132,8 @@ def _check_mask(value: SymbolicInt, origins: Origins, span: Span, field: BitFiel
     if start is None or start.shift != 4 or value.plain is not None:
         return
     at = _get_span(origins, "start_address", span)
-    if start.width < 14:
+    above = [p for p in value.pieces if start.end <= p.low < FIELD_BITS]  # of a sum, whose lower bits alone are known
+    if start.width < FIELD_BITS and not above:
         yield Pitfall(
             "mask_cuts_address",
             f"The mask leaves {start.width + 4} bits of the address: a tile at {1 << start.width + 4:#x} or above is"

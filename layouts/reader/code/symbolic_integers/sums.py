@@ -34,6 +34,7 @@ from lanescope.reader.code.symbolic_integers.linear import LinearExpression
 from lanescope.reader.code.symbolic_integers.rounding import pad_up
 
 FIELD_LOWS = (0, 16, 32)  # first bits of start, LBO and SBO
+_FIELD = (1 << FIELD_BITS) - 1
 
 
 def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicInt:
@@ -56,7 +57,7 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
     if sign == 1 and not get_possible_bits(a) & get_possible_bits(b):
         return or_ints(a, b)
     for base, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
-        stepped = _step_address(base, step, sign)
+        stepped = _step_address(base, step, sign) or _step_field(base, step, sign)
         if stepped is not None:
             return carry_marks(replace(stepped, type=kind, low=min(left.low, right.low)), left, right)
     if sign == 1 and (fields := _assume_fitting_fields(a, b)):
@@ -101,6 +102,8 @@ def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicI
     The address is assumed to stay in its field, as every shared address does.
     """
     amount = get_modular_linear(step)
+    if amount is None and is_nonnegative(step) and step.width <= FIELD_BITS:
+        amount = step.make_linear()  # of masked bits, as (warp & 3) << 7
     base = next((p for p in integer.pieces if not p.low), None)
     if amount is None or base is None or amount.divide_exactly(1 << FIELD_BITS) is not None:
         return None
@@ -112,6 +115,17 @@ def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicI
     grown = replace(base, source=base.source + amount.scale(by << base.shift), exact=False)
     rests = (FitAssumption(base.source, SHARED_BITS), FitAssumption(grown.source, SHARED_BITS))
     return replace(integer, pieces=tuple(grown if p is base else p for p in integer.pieces), assumed=rests)
+
+
+def _step_field(field: SymbolicInt, number: SymbolicInt, by: int) -> SymbolicInt | None:
+    """Add the number that has a step in its lowest field and the other fields of a descriptor above it to an address
+    field, as compilers write `(address >> 4 & 0x3FFF) + 0x4000004000000002`; None for another sum.
+    """
+    if number.known is None or by != 1 or get_possible_bits(field) >> FIELD_BITS:
+        return None
+    step, above = (replace(number, const=number.const & bits) for bits in (_FIELD, number.type.mask & ~_FIELD))
+    stepped = _step_address(field, step, by) if step.const and above.const else None
+    return stepped and replace(or_ints(stepped, above), assumed=stepped.assumed)
 
 
 def _assume_fitting_fields(left: SymbolicInt, right: SymbolicInt) -> tuple[FitAssumption, ...]:
