@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lanescope import inputs
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.reader import patterns
-from lanescope.reader.code import recogniser as code
+from lanescope.reader.code.recogniser import recognise_code
 from lanescope.reader.compiler_output import compilers, mosaic_layouts, printed_maps, tensor_types, triton, triton_dots
 from lanescope.reader.cute import (
     atom_traits,
@@ -129,7 +129,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
     Recogniser(
         "C++, CUDA or Python that makes TMA tensor maps or descriptors",
         "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
-        code.recognise_code,
+        recognise_code,
     ),
     Recogniser(
         "a CUTLASS shared-memory layout",
