@@ -93,7 +93,7 @@ _SENTENCES = {
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
     ORDER_OPEN: "the order of its stores, barriers and reads of shared memory is not followed",
-    IN_PTX: "mma and ldmatrix of PTX files are not followed",
+    IN_PTX: "mma and ldmatrix of PTX files are not followed; lanescope emulate executes the file",
 }
 
 
