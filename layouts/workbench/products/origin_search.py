@@ -13,6 +13,7 @@ from lanescope.workbench.check_report import FindRepair, ProductRepair
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.known_sizes import DEPTH
+from lanescope.workbench.products.missing_tiles import TITLES as MISSING_TITLES
 from lanescope.workbench.products.product_edits import ProductSearch
 from lanescope.workbench.products.replaced_sizes import Evaluate
 from lanescope.workbench.products.result_origins import OriginJudge, OriginReport, check_origins
@@ -35,7 +36,8 @@ def find_origin_search(
             for one in judge.list_alone():
                 report = one.judge() or OriginReport()
                 if not mistakes.isdisjoint(found.code for found in report.mistakes):
-                    return partial(_find_repair, one, report.stores, kernels[0])
+                    stores = report.stores if mistakes - MISSING_TITLES.keys() else ()  # else only tiles are wrong
+                    return partial(_find_repair, one, stores, kernels[0])
     except OverdueError:
         return lambda _: None  # the search is cut short
     except LayoutError:

@@ -42,6 +42,7 @@ from lanescope.workbench.products.lost_elements import (
     find_stored_twice,
 )
 from lanescope.workbench.products.misplaced_tiles import StoredTile, judge_array
+from lanescope.workbench.products.missing_tiles import TITLES as MISSING_TITLES, find_missing_tile
 from lanescope.workbench.products.operand_parts import (
     find_displaced_half,
     find_parts_exchanged,
@@ -63,7 +64,9 @@ from lanescope.workbench.products.stored_tiles import list_tiles
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
 from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
+    UNSHOWN,
     find_open_result,
+    is_outside,
     judge_map_strides,
     list_all_sums,
     make_open_point,
@@ -78,6 +81,7 @@ TITLES = {
     "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
     **OVERWRITE_TITLES,
+    **MISSING_TITLES,
 }
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _WARPS = re.compile(rf"{_FORM.pattern}|\bmma\s*\.\s*sync")
@@ -128,6 +132,7 @@ def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
     for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
         asked = report is not None and any(before in point.reason for point in report.open)
+        asked |= size == WIDE and report is not None and any(one.code == "tiles_left" for one in report.mistakes)
         if asked and not limits_depth(first.source.blank, size):
             report = replace(first, size=size).judge() or report
     return report
@@ -136,7 +141,7 @@ def _judge_sizes(first: OriginJudge) -> OriginReport | None:
 @dataclass(frozen=True, slots=True)
 class OriginJudge:
     """Judges the kernels of a text in runs with known sizes. evaluate: evaluates a text; size: of K, or of square
-    matrices; alone: the only block that is run, which shows some of the mistakes.
+    matrices; alone: the only blocks that are run, if not all that are needed; they show some of the mistakes.
     """
 
     source: KernelText
@@ -144,7 +149,7 @@ class OriginJudge:
     recorded: Sequence[KernelLaunchRecord]
     evaluate: Evaluate
     size: int
-    alone: Block | None = None
+    alone: tuple[Block, ...] = ()
 
     def judge(self) -> OriginReport | None:
         """Judge the kernels with different sizes of M, N and K if these can be given, else with square matrices.
@@ -185,7 +190,7 @@ class OriginJudge:
         if found is None:
             return None
         sure = sized.given is not None and sized.certain and len(finders) == 1
-        if not found.mistakes and sure and self.alone is None:
+        if not found.mistakes and sure and not self.alone:
             mistake = self._find_other_size(sized, next(iter(finders.values())), found.open)
             found = OriginReport((mistake,)) if mistake is not None else found
         mistakes = (
@@ -224,9 +229,12 @@ class OriginJudge:
         return found == OriginReport()
 
     def list_alone(self) -> Iterator[Self]:
-        """Yield what judges one block each, the last one first."""
+        """Yield what judges one block each, the last one first, the first one with another, and all."""
         blocks = list_blocks(self.source.code.text, given.given if (given := self._give_sizes()) else None)
-        yield from (replace(self, alone=block) for block in sorted(blocks, reverse=True))
+        ordered = sorted(blocks, reverse=True)
+        yield from (replace(self, alone=(block,)) for block in ordered)
+        yield from (replace(self, alone=((0, 0, 0), block)) for block in ordered if any(block))
+        yield self
 
     def _run(self, sized: SizedText) -> tuple[OriginReport | None, Mapping[tuple[str, int], Sequence[OriginFinder]]]:
         """Return (the report of runs with given sizes, None if the kernels could not be run with them; the runs)."""
@@ -242,7 +250,8 @@ class OriginJudge:
         found += [_make_pitfall(one) for report in fragments.values() for one in report.findings]
         if not found:
             for key, of_kernel in finders.items():
-                mistake, reason = _judge_kernel(of_kernel, sized.given, key[0], runner.find_grid(of_kernel))
+                grid = runner.find_grid(of_kernel) if key[0] not in runner.lost else None
+                mistake, reason = _judge_kernel(of_kernel, sized, grid)
                 found += [mistake] if mistake is not None else []
                 reasons[key[0]] = reasons.get(key[0]) or reason
             found = list({(one.code, one.span): one for one in found}.values())
@@ -253,11 +262,11 @@ class OriginJudge:
 
     def _run_blocks(self, runner: BlockRunner, sized: SizedText) -> dict[tuple[str, int], list[OriginFinder]] | None:
         """Return the runs of the blocks, by kernel and launch; None if they could not be run with these sizes."""
-        blocks = list_blocks(sized.source.code.text, sized.given) if self.alone is None else [self.alone]
+        blocks = self.alone or list_blocks(sized.source.code.text, sized.given)
         if not runner.run_blocks(blocks):
             return None
         finders = runner.replay_runs()
-        return finders if self.alone is not None else runner.run_later_blocks(runner.run_later_blocks(finders))
+        return finders if self.alone else runner.run_later_blocks(runner.run_later_blocks(finders))
 
 
 def _check_fragments(
@@ -327,12 +336,11 @@ def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[OriginFinder]], at
     return value.known if isinstance(value, ThreadNumber) else None
 
 
-def _judge_kernel(
-    finders: Sequence[OriginFinder], given: GivenSizes | None, name: str, grid: Block | None
-) -> tuple[Pitfall | None, str]:
+def _judge_kernel(finders: Sequence[OriginFinder], sized: SizedText, grid: Block | None) -> tuple[Pitfall | None, str]:
     """Return (the first mistake of a kernel in runs with given sizes, why its D is open if it has none)."""
     if not finders:
         return None, _UNREPLAYED
+    given = sized.given
     if not all(finder.run.turn_counts.are_multiples for finder in finders):
         return None, _NO_MULTIPLE
     exchanged = next(filter(None, map(find_exchanged_coordinates, finders)), None)
@@ -346,10 +354,25 @@ def _judge_kernel(
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
     found = _list_mistakes(finders, tiles, list(sums.values()), given) if tiles else ()
     mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0], blank_text(finders[0].run.text))
-    reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
+    sizes = given.sizes if given is not None else None
+    reason = "" if mistake else find_open_result(finders, tiles, sizes, grid)
+    if reason == UNSHOWN or reason.endswith(_GROUPED):
+        mistake = _find_missing_tile(finders, tiles, sized, grid)
     if mistake or reason or given is None:
-        return mistake, reason
+        return mistake, "" if mistake else reason
     return judge_map_strides(finders, given.sizes)
+
+
+def _find_missing_tile(
+    finders: Sequence[OriginFinder], tiles: Mapping[str, Sequence[StoredTile]], sized: SizedText, grid: Block | None
+) -> Pitfall | None:
+    """Return the finding of a launch that leaves tiles of D out, if this is all that is open."""
+    inside = [one for one in finders if not any(map(is_outside, list_all_sums([one])))]
+    blocks = {one.block for one in inside}
+    stored = {array: [one for one in of_array if one.block in blocks] for array, of_array in tiles.items()}
+    if sized.given is None or not inside or find_open_result(inside, stored, sized.given.sizes, grid) != UNSHOWN:
+        return None
+    return find_missing_tile(finders, list_all_sums(finders), sized.recorded, sized.given)
 
 
 def _list_mistakes(

@@ -78,7 +78,7 @@ def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid
 
 def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles) -> Iterator[str]:
     """Yield what is open about the places of D."""
-    outside = [one.block for one in sums if _is_outside(one)]
+    outside = [one.block for one in sums if is_outside(one)]
     if outside:
         yield f"block {outside[0]} multiplies rows or columns outside the matrices"
     if any(finder.trace.staged.latest is not None for finder in finders):
@@ -323,8 +323,8 @@ def find_deep_overlap(corners: Mapping[Block, Sequence[tuple[int, int]]]) -> str
 
 
 def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
-    """List blocks of a line that were not run: that with the last tile of D, and if another one multiplies outside of
-    the matrices, a block of the second line of tiles.
+    """List blocks of a line that were not run: that with the last tile of D; if another one multiplies outside of the
+    matrices, a block of the second line of tiles; if a tile may be missing, those around the ends of the first line.
     """
     known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
     if grid is None or grid[1] > 1 or not known or not all(known.values()):
@@ -334,8 +334,12 @@ def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
     every = [one for of_block in known.values() for one in of_block]
     first = known.get((0, 0, 0), every)
     ends = (max(int(one.rows.max()) for one in first), max(int(one.columns.max()) for one in first))
-    later = max(rows // (ends[0] + 1), columns // (ends[1] + 1))
-    numbers = {last, later} if any(map(_is_outside, every)) else {last}
+    lines = rows // (ends[0] + 1), columns // (ends[1] + 1)
+    numbers = {last}
+    if any(map(is_outside, every)):
+        numbers.add(max(lines))
+    elif (last, 0, 0) in known and not _covers_matrix(every, grid):
+        numbers |= {line + n for line in lines for n in (-1, 0, 1)}
     return [block for n in sorted(numbers) if 0 <= n < grid[0] and (block := (n, 0, 0)) not in known]
 
 
@@ -352,5 +356,6 @@ def _count_tiles(sums: Mapping[Block, Sequence[SumOrigin]]) -> int:
     return rows // len(total.rows) * (columns // len(total.columns)) // gcd(*map(len, sums.values()))
 
 
-def _is_outside(one: SumOrigin) -> bool:
+def is_outside(one: SumOrigin) -> bool:
+    """Return whether a sum has rows or columns that are not in the matrices."""
     return bool(one.rows.max() >= one.sizes[0] or one.columns.max() >= one.sizes[1])

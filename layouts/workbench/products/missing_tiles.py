@@ -1,0 +1,149 @@
+"""Find tiles of D that no block of a launch computes, although each block computes its own tile right.
+
+A launch with fewer blocks than D has tiles leaves some out. One with as many does so if a block computes rows or
+columns outside of the matrices, or elements that another block computes, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.workbench.products.known_sizes import GivenSizes
+from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
+from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
+from lanescope.workbench.repair.blamed_numbers import follow_number
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text, list_launches
+
+TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
+_OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid|\bblockIdx\b[^;]*\^|\^[^;]*\bblockIdx\b")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTile:
+    """The rows and columns that a block computes, each as (first, past), and a sum of them."""
+
+    block: Block
+    rows: Span
+    columns: Span
+    total: SumOrigin
+
+    @property
+    def sides(self) -> tuple[Span, Span]:
+        return self.rows, self.columns
+
+    @property
+    def elements(self) -> int:
+        return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
+
+    def find_side_outside(self) -> int | None:
+        """Return whether its rows (0) or columns (1) are outside of the matrices, None if neither are."""
+        ends = [past > size for (_, past), size in zip(self.sides, self.total.sizes, strict=True)]
+        return ends.index(True) if any(ends) else None
+
+    def overlaps(self, other: BlockTile) -> bool:
+        """Return whether elements of D are in both tiles."""
+        return all(one[0] < of[1] and of[0] < one[1] for one, of in zip(self.sides, other.sides, strict=True))
+
+
+def find_missing_tile(
+    finders: Sequence[OriginFinder],
+    sums: Sequence[SumOrigin],
+    recorded: Sequence[KernelLaunchRecord],
+    given: GivenSizes,
+) -> Pitfall | None:
+    """Return the finding of blocks that leave tiles of D out. finders: of blocks whose elements of D are at their
+    places; sums: all of these.
+    """
+    run = finders[0].run
+    grid, launches = given.find_grid(run), [one for one in recorded if one.name == run.kernel]
+    tiles = list_block_tiles(sums)
+    if grid is None or len(launches) != 1 or grid[2] != 1 or not tiles or _OWN_COUNT.search(blank_text(run.text)):
+        return None
+    rows, columns = sums[0].sizes
+    count, needed = grid[0] * grid[1], rows * columns // tiles[0].elements
+    if count < needed:
+        return _describe_short_grid(tiles[0], launches[0], run.text, (count, needed), given)
+    if count > needed:
+        return None
+    rest = f"The launch has {count:,} blocks, as many as D has tiles, so that no block computes another tile."
+    for one in tiles:
+        if (side := one.find_side_outside()) is not None:
+            first, past = one.sides[side]
+            message = (
+                f"Block {one.block} computes {('rows', 'columns')[side]} {first:,} to {past - 1:,} of D, which has"
+                f" {one.total.sizes[side]:,} with the sizes of this run. {rest}"
+            )
+            return Pitfall("tiles_left", message, _find_place(one, side))
+    for one, other in combinations(tiles, 2):
+        if one.overlaps(other):
+            (row, _), (column, _) = (max(pair) for pair in zip(one.sides, other.sides, strict=True))
+            message = f"Blocks {one.block} and {other.block} both compute row {row:,}, column {column:,} of D. {rest}"
+            return Pitfall("tiles_left", message, _find_place(other, _find_still_side(tiles, one, other)))
+    return None
+
+
+def list_block_tiles(sums: Sequence[SumOrigin]) -> list[BlockTile]:
+    """List what each block computes; none unless each computes one rectangle, once, of one size and shape."""
+    found: list[BlockTile] = []
+    for block in dict.fromkeys(one.block for one in sums):
+        of_block = [one for one in sums if one.block == block]
+        rows, columns = (
+            (min(int(side.min()) for side in sides), max(int(side.max()) for side in sides) + 1)
+            for sides in ([one.rows for one in of_block], [one.columns for one in of_block])
+        )
+        tile = BlockTile(block, rows, columns, of_block[0])
+        apart = {(int(one.rows.min()), int(one.columns.min())) for one in of_block}
+        whole = len(apart) == len(of_block) and sum(one.elements for one in of_block) == tile.elements
+        if not whole or any(one.is_symmetric or one.is_joined for one in of_block):
+            return []
+        found.append(tile)
+    shapes = {tuple(past - first for first, past in tile.sides) for tile in found}
+    return found if len(shapes) == 1 else []
+
+
+def _describe_short_grid(
+    tile: BlockTile, launch: KernelLaunchRecord, text: str, counts: tuple[int, int], given: GivenSizes
+) -> Pitfall | None:
+    """Return the finding of a grid with fewer blocks than D has tiles; None if it does not depend on the sizes."""
+    if not any(re.search(rf"\b{re.escape(name)}\b", str(one)) for one in launch.grid for name in given.sizes.names):
+        return None  # a part of D may be meant
+    rows, columns = (past - first for first, past in tile.sides)
+    message = (
+        f"With the sizes of this run the launch has {counts[0]:,} blocks of {rows} × {columns} elements, and D has"
+        f" {tile.total.sizes[0]:,} × {tile.total.sizes[1]:,}: {counts[1]:,} are needed."
+    )
+    return Pitfall("tiles_left", message, _find_grid_place(blank_text(text), launch))
+
+
+def _find_grid_place(blank: str, launch: KernelLaunchRecord) -> Span:
+    """Return where the grid of a launch is given."""
+    first, past = launch.call
+    found = [of[0] for _, of in list_launches(blank) if of and first <= of[0][0] < past]
+    return follow_number(blank, found[0], ()) if found else launch.span
+
+
+def _find_place(tile: BlockTile, side: int) -> Span:
+    """Return where the rows (0) or columns (1) of a tile are given, as far as they depend on the block."""
+    total = tile.total
+    site = find_coordinate_site(total.boxes[side], total.numbers[side])
+    return find_defining_place(total.finder.run.text, site, "block")
+
+
+def _find_still_side(tiles: Sequence[BlockTile], one: BlockTile, other: BlockTile) -> int:
+    """Return the side, rows (0) or columns (1), that has to differ between two blocks of a line of blocks: that which
+    the second block of the line does not step, if whole lines of tiles are between them.
+    """
+    if one.block[1] != other.block[1]:
+        return 0 if one.rows == other.rows else 1
+    first, second = ({tile.block: tile for tile in tiles}.get((x, 0, 0)) for x in (0, 1))
+    if first is None or second is None:
+        return 0
+    stepped = 1 if first.rows == second.rows else 0
+    size = first.total.sizes[stepped] // (first.sides[stepped][1] - first.sides[stepped][0])
+    return 1 - stepped if (other.block[0] - one.block[0]) % size == 0 else stepped

@@ -1,0 +1,92 @@
+"""Launches whose blocks leave tiles of D out, although each block computes its own tile right."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.test_check_origins import KERNEL
+from tests.transfer_kernels import plant
+
+INDEX = "int tiles = N / BN, m = blockIdx.x / tiles, n = blockIdx.x % tiles, row = m * BM, col = n * BN;"
+LINES = """int tiles = N / BN;
+  int m = blockIdx.x / tiles;
+  int n = blockIdx.x % tiles;
+  int row = m * BM;
+  int col = n * BN;"""
+RIGHT = plant((INDEX, LINES), text=KERNEL)
+PLANE = plant(
+    (INDEX, "int row = blockIdx.y * BM;\n  int col = blockIdx.x * BN;"),
+    ("M / BM * (N / BN)", "dim3(N / BN, M / BM)"),
+    text=KERNEL,
+)
+# groups of 16 tiles of rows: in a last group of 8 of 24, as for M = 1,536, half of the blocks are beyond the rows
+GROUPED = plant(
+    (
+        INDEX,
+        "int tiles = N / BN, of_group = 16 * tiles, in_group = blockIdx.x % of_group;\n"
+        "  int row = (blockIdx.x / of_group * 16 + in_group % 16) * BM, col = in_group / 16 * BN;",
+    ),
+    text=KERNEL,
+)
+
+
+def find_place(text: str, search: bool = False) -> tuple[str, str, str]:
+    """Return (code, line, edit) of the only finding of a text."""
+    (finding,) = check_text(text, search=search).findings
+    first, past = text.rfind("\n", 0, finding.span[0]) + 1, text.find("\n", finding.span[0])
+    return finding.code, text[first:past].strip(), "".join(edit.text for edit in finding.edits)
+
+
+@for_each("text", [RIGHT, PLANE, GROUPED], ids=["line", "plane", "groups"], sample=1)
+def test_a_launch_that_computes_all_tiles_has_no_finding(text: str) -> None:
+    report = check_text(text)
+    assert (report.findings, report.open) == ((), ())
+
+
+@for_each(
+    ("right", "wrong", "line"),
+    [
+        ("m = blockIdx.x / tiles", "m = blockIdx.x / BN", "int row = m * BM;"),  # two blocks compute one tile
+        ("n = blockIdx.x % tiles", "n = blockIdx.x % (tiles - 1)", "int col = n * BN;"),
+        ("row = m * BM", "row = m * BN", "int row = m * BN;"),  # beyond the rows
+        ("col = n * BN", "col = n * BM", "int col = n * BM;"),  # tiles overlap
+        ("tiles = N / BN", "tiles = N / BM", "int col = n * BN;"),
+        ("tiles = N / BN", "tiles = M / BM", "int row = m * BM;"),
+        (
+            "<<<M / BM * (N / BN)",
+            "<<<M / BN * (N / BN)",
+            "gemm<<<M / BN * (N / BN), 128, bytes>>>(map_a, map_b, C, M, N, K);",
+        ),
+    ],
+    sample=2,
+)
+def test_a_tile_that_no_block_computes_is_found(right: str, wrong: str, line: str) -> None:
+    code, found, _ = find_place(plant((right, wrong), text=RIGHT))
+    assert code == "tiles_left" and found.startswith(line)
+
+
+def test_the_message_says_which_block_is_beyond_which_size() -> None:
+    (finding,) = check_text(plant(("row = m * BM", "row = m * BN"), text=RIGHT)).findings
+    assert finding.message == (
+        "Block (1535, 0, 0) computes rows 3,968 to 4,031 of D, which has 2,048 with the sizes of this run. The launch"
+        " has 1,536 blocks, as many as D has tiles, so that no block computes another tile."
+    )
+
+
+def test_a_grid_may_be_larger_than_d() -> None:
+    """TMA fills rows beyond the matrix with zeros, and stores may be bounded: only a note."""
+    report = check_text(plant(("M / BM * (N / BN)", "M / BM * (N / BM)"), text=RIGHT))
+    assert report.findings == () and len(report.open) == 1
+
+
+@pytest.mark.thorough
+def test_a_grid_of_one_number_may_be_meant_to_compute_a_part() -> None:
+    assert check_text(plant(("<<<M / BM * (N / BN)", "<<<24"), text=RIGHT)).findings == ()
+
+
+@pytest.mark.thorough
+def test_the_search_moves_the_finding_to_the_number_of_tiles() -> None:
+    text = plant(("tiles = N / BN", "tiles = N / BM"), text=RIGHT)
+    assert find_place(text, search=True) == ("tiles_left", "int tiles = N / BM;", "BN")
