@@ -12,14 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, islice
-from typing import Self
 
 from lanescope.deadline import OverdueError
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.attention import Verdict
-from lanescope.workbench.products.broken_products import find_wrong_sides
 from lanescope.workbench.products.known_bounds import (
     are_equal,
     describe_bound,
@@ -42,12 +39,12 @@ from lanescope.workbench.products.known_mistakes import (
     leaves_slices,
     may_be_completed,
 )
-from lanescope.workbench.products.known_runs import USUAL, KnownRun, OtherTail
+from lanescope.workbench.products.known_runs import USUAL, OtherTail
 from lanescope.workbench.products.known_sums import UNCOVERED, KnownFragment, OpenPart, find_collision, find_part_of_k
 from lanescope.workbench.products.other_sizes import DEEP, FIRST, LAST, TAILED, has_own_tail, list_other_sizes
-from lanescope.workbench.products.product_edits import ProductSearch
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.replaced_sizes import limits_depth
+from lanescope.workbench.products.searched_runs import LONGEST, SearchedRun
 from lanescope.workbench.products.size_names import (
     NamedSizes,
     explain_sizes,
@@ -61,23 +58,11 @@ from lanescope.workbench.products.sum_examples import give_example
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit
-from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
+from lanescope.workbench.text.function_texts import blank_text
 
-_LONGEST = 768  # K of a run
 _DEEP = 4  # times the usual K
-_DEPTHS = 32, 64, 128  # K of runs that only reject an edit: the first with which the mistake is the same
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load or of bounds, that are tried
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
-
-
-def _is_like(one: ProductVerdict, other: ProductVerdict) -> bool:
-    """Return whether two verdicts have the same reason and places."""
-    return one.open is not None and other.open is not None and one.open.reason == other.open.reason
-
-
-def _is_whole(one: ProductVerdict) -> bool:
-    """Return whether D is A·B in every launch."""
-    return one.open is None and bool(one.fragments) and all(one.fragments.values())
 
 
 def _is_followed(part: OpenPart) -> bool:
@@ -85,19 +70,8 @@ def _is_followed(part: OpenPart) -> bool:
     return part.whole or (part.wrong is not None and part.wrong.fragment is not None)
 
 
-def _is_decided(verdict: ProductVerdict) -> bool:
-    """Return whether all that is run is known, and D is not added to."""
-    return not any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
-
-
-def _takes(verdict: ProductVerdict, depth: int) -> bool:
-    """Return whether every sum has as many products as K, which may be less than a slice of the kernel."""
-    sums = (sum(each.a.places[0].shape[-1] for each in one.products) for one in verdict.every)
-    return all(verdict.fragments.values()) and all(count == depth for count in sums)
-
-
 @dataclass(frozen=True, slots=True)
-class KnownJudge(KnownRun):
+class KnownJudge(SearchedRun):
     """Judges a kernel in runs with known sizes."""
 
     def judge_launched(self) -> Verdict:
@@ -111,7 +85,7 @@ class KnownJudge(KnownRun):
             return self._judge_choices(open_part)
         if mistake is None and open_part is not None and not open_part.whole and len(self.sizes) < 3:
             for one in chain(list_named_sizes(self.text, self.function, self.recorded, USUAL), self._list_own_sizes()):
-                found = replace(self, text=one.text, recorded=one.recorded, known=one.known, exact=one.alone)
+                found = self.rename_sizes(one)
                 if found.judge(explain=False) == (None, None):
                     return None, None
         return open_part, mistake
@@ -139,7 +113,7 @@ class KnownJudge(KnownRun):
         """
         if exchange := find_half_exchange(self.text, self.function, self.recorded, self.choose_sizes()[0]):
             return OpenPart("its launch exchanges sizes, and not A and B with them", exchange), None
-        if self.exact and self.known.k > _LONGEST * self.parts:
+        if self.exact and self.known.k > LONGEST * self.parts:
             return OpenPart(f"a run with K = {self.known.k:,}, which its launch has, is too long"), None
         verdicts: list[ProductVerdict] = []
         for verdict in self.list_verdicts():
@@ -260,7 +234,7 @@ class KnownJudge(KnownRun):
 
     def _is_product_in_both_runs(self) -> bool:
         """Return whether all that is run is of A·B, first of one block."""
-        return self._shorten_run(self.known.k, 1)._is_of_product() and self._is_of_product()
+        return self.shorten_run(self.known.k, 1)._is_of_product() and self._is_of_product()
 
     def _find_mistake(self, verdicts: Sequence[ProductVerdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D, and K may be that of the run."""
@@ -321,60 +295,6 @@ class KnownJudge(KnownRun):
             if edited._is_product_in_both_runs():
                 return CheckFinding(code, message.format(edit[0].text), edit[0].span, edits=edit)
         return None
-
-    def make_search(self, certain: bool) -> ProductSearch | None:
-        """Return the search for what makes D A·B, if it is not. certain: it is known to be wrong."""
-        if len(self.sizes) < 3 or (self.exact and self.known.k > _LONGEST * self.parts):
-            return None
-        depths = (self.known.k,) if self.given is not None else _DEPTHS
-        for verdict in self._shorten(depths[-1]).list_verdicts():
-            sides, wrong = self._find_sides(verdict, certain)
-            if sides and not verdict.unsized:
-                short = self._shorten_run(self._find_depth(verdict, depths), 1 if verdict.is_first else 0)
-                proves = partial(self._is_right_with, short, short.count_to_mistake())
-                blank, name = blank_text(self.text), self.function.name
-                reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
-                return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong)
-        return None
-
-    def _find_sides(self, verdict: ProductVerdict, certain: bool) -> tuple[tuple[int, ...], bool]:
-        """Return (what is wrong of A, B and D, whether it is wrong for sure)."""
-        sides = find_wrong_sides(verdict)
-        if certain:
-            return sides or verdict.doubted, True
-        if not _is_decided(verdict):
-            return (), False
-        wrong = bool(sides) and self._is_certain(verdict)
-        return (sides or verdict.doubted) if wrong or verdict.is_other else (), wrong
-
-    def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
-        """Return the least K with which D is wrong for the same reason, and no slice is left out."""
-        for depth in depths[:-1]:
-            if any(_is_like(one, verdict) and _takes(one, depth) for one in self._shorten(depth).list_verdicts()):
-                return depth
-        return depths[-1]
-
-    def _shorten(self, depth: int) -> Self:
-        return replace(self, known=replace(self.known, k=depth))
-
-    def _is_certain(self, verdict: ProductVerdict) -> bool:
-        """Return whether what is run is all of what the kernel is for."""
-        other = has_other_numbers(self.text, self.function, self.recorded, self.known)
-        known = self.given is not None or (self.choose_sizes()[0].are_named and not other)
-        partial = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
-        return known and not partial and not limits_depth(blank_text(self.text), self.known.k)
-
-    def _shorten_run(self, depth: int, launches: int) -> Self:
-        """Return the run of one block with a short K."""
-        alone = self.alone or (FIRST if self.takes_turns else LAST)
-        return replace(self._shorten(depth), alone=alone, launches=launches)
-
-    def _is_right_with(self, short: Self, count: int, edit: TextEdit) -> bool:
-        """Return whether D is A·B after an edit, first in a short run. count: of its products, judged before."""
-        short, whole = (replace(run, text=apply_edits(self.text, [edit])) for run in (short, self))
-        if count and not short.starts_right(count):
-            return False
-        return all(any(map(_is_whole, run.list_verdicts())) for run in (short, whole))
 
     def _find_part(self, verdict: ProductVerdict, launch: int) -> CheckFinding | None:
         """Return the loop that leaves out some k, or goes on beyond K, and does so with another K."""

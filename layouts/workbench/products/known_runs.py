@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -64,7 +64,8 @@ class KnownRun:
     body: its text; known: the sizes; given: those of its launch, of which these are whole tiles and a shorter K, None
     if it has none; exact: whether other numbers of the launch may depend on them; parts: what K is divided by; alone:
     the block that is run, the first or the last one; "" for several; choice: the number of a choice of #if, or -1;
-    launches: that are run, 0 for all.
+    launches: that are run, 0 for all; unsized: strides without a size, of which only the choice with the number `line`
+    is run.
     """
 
     text: str
@@ -79,6 +80,8 @@ class KnownRun:
     alone: str = ""
     choice: int = -1
     launches: int = 0
+    unsized: frozenset[str] = frozenset()
+    line: int = 0
 
     def fit_launch(self) -> Self:
         """Return the run with the M, N and K that a launch gives as numbers. K is shortened to that of other runs, and
@@ -137,8 +140,14 @@ class KnownRun:
         judge = self._judge_one if self.alone else self._judge_sizes
         first = judge(sizes, grid)
         yield first
-        for strides in self._list_strides(first.unsized):
-            yield judge(ParameterSizes({**sizes, **strides}, self.known), grid)
+        runs = self.list_lines(first.unsized)
+        for run in sorted(runs, key=lambda run: not run.starts_right(1)) if self.alone == "" else runs:
+            yield judge(run.choose_sizes()[0], grid)
+
+    def list_lines(self, unsized: frozenset[str]) -> list[Self]:
+        """Return the run with each choice of strides that have no size."""
+        count = sum(1 for _ in self._list_strides(unsized))
+        return [replace(self, unsized=unsized, line=n) for n in range(count)]
 
     def _list_strides(self, names: Collection[str]) -> Iterator[dict[str, int]]:
         """Yield what strides may be: of those that its launch gives, the size that they are there, or a smaller one."""
@@ -185,6 +194,7 @@ class KnownRun:
         if self.given is not None:
             arguments = {name: self.known.find(name) or value for name, value in arguments.items()}
         grid = known.find_grid(name, self.recorded) if has_blocks(self.text, self.function) else (1, 1, 1)
+        arguments |= next(islice(self._list_strides(self.unsized), self.line, None), {})
         return ParameterSizes(arguments, self.known), grid
 
     def _judge_sizes(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:

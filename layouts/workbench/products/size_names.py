@@ -50,7 +50,7 @@ def list_named_sizes(
         known = KnownMatrices(_SQUARE, _SQUARE, _SQUARE, names={used[0]: "m"})
         yield NamedSizes(text, _name_host(function, recorded, known)[0], known, alone=True)
     elif len(names) == len(_LETTERS):
-        for chosen in _list_roles(names):
+        for chosen in _list_roles(names, _list_inside(function, recorded, names)):
             launches, known = _name_host(function, recorded, replace(usual, names=chosen))
             yield NamedSizes(text, launches, known, alone=False)
     edits = list(_list_constants(text, usual, set(_LETTERS).difference(map(shorten_name, names))))
@@ -87,9 +87,22 @@ def _read_constants(text: str) -> dict[str, int]:
     return {name: number for name, number in found if name in _LETTERS}
 
 
-def _list_roles(names: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield which of three names is m, n and k. D is A·B, or Bᵀ·Aᵀ, for either order of m and n."""
-    deep = [name for name in names if is_depth(name)]
+def _list_inside(function: FunctionText, recorded: Sequence[KernelLaunchRecord], names: Sequence[str]) -> list[str]:
+    """Return the parameters that are launched with sizes which the grid does not depend on."""
+    found = dict[str, bool]()
+    for launch in recorded:
+        if launch.name == function.name:
+            grid = {word for number in launch.grid for word in _WORD.findall(str(number))}
+            given = dict(zip(function.parameters, map(str, launch.arguments), strict=False))
+            found |= {name: grid.isdisjoint(_WORD.findall(given.get(name, ""))) for name in names}
+    return [name for name, inside in found.items() if inside]
+
+
+def _list_roles(names: Sequence[str], inside: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield which of three names is m, n and k. D is A·B, or Bᵀ·Aᵀ, for either order of m and n. inside: those that the
+    grid does not depend on.
+    """
+    deep = [name for name in names if is_depth(name)] or inside
     for k in deep if len(deep) == 1 else reversed(names):
         m, n = (name for name in names if name != k)
         yield {m: "m", n: "n", k: "k"}
@@ -169,7 +182,10 @@ def _name_host(
             zip(function.parameters, map(str, launch.arguments), strict=False) if launch.name == function.name else ()
         )
         for name, value in given:
-            if name in known.names:
+            words = _WORD.findall(value) if name in known.names else []
+            if name in known.names and [shorten_name(word) for word in words] == [known.names[name]]:
+                names.pop(name)  # computed from the host's size, such as K / 2
+            elif name in known.names:
                 numbers |= not _WORD.fullmatch(value)
                 names |= {value: known.names[name]} if _WORD.fullmatch(value) else {}
     if numbers:

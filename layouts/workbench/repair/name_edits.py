@@ -18,7 +18,7 @@ from lanescope.workbench.results import TextEdit
 from lanescope.workbench.text.dependent_names import WORD, list_assignments
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import list_loops_at
-from lanescope.workbench.text.statement_words import StatementWords
+from lanescope.workbench.text.statement_words import StatementWords, list_statements
 
 _LANE = re.compile(r"(?i)lane|tid|thread|\b[xt]\b")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -35,9 +35,10 @@ _OPPOSITES = {  # words in place of each other: how seldom
 _AXES = {"x": "y", "y": "x"}
 _INDICES = {"blockIdx": 0, "gridDim": 1, "threadIdx": 2, "blockDim": 2}
 _OPERATORS = {"/": ("%", 0), "%": ("/", 0), "+": ("-", 4), "<": ("<=", 3), "<=": ("<", 3)}
-_RANK_OF_FACTOR, _RANK_OF_INDEX = 4, 2
+_RANK_OF_FACTOR, _RANK_OF_INDEX, _RANK_OF_XOR = 4, 2, 1
 _OPENING, _ENDS = frozenset("(*[,+=") | {"+="}, frozenset(")+-],;")
-_FACTORS = ("2", "8")  # columns of a register pair, rows of a core matrix
+_FACTORS = {"2": 1, "8": _RANK_OF_FACTOR}  # columns of a register pair, rows of a core matrix
+_AFTER_XOR = frozenset(("]", ",", "^", "|", "?", ":", ";"))
 
 
 def list_name_edits(
@@ -66,7 +67,8 @@ def list_name_edits(
     yield from ((0, edit) for edit in (*_list_argument_edits(text, one), *_list_lane_edits(one)))
     yield from _list_pair_edits(text, one, names)
     yield from ((_RANK_OF_INDEX, edit) for edit in _list_index_edits(blank, one))
-    yield from ((_RANK_OF_FACTOR, edit) for edit in _list_factor_edits(one, parts))
+    yield from _list_factor_edits(one, parts)
+    yield from ((_RANK_OF_XOR, edit) for edit in _list_xor_edits(blank, one))
 
 
 def _describe_names(
@@ -185,16 +187,47 @@ def _rank_words(
     return ranks | {name: min(rank, ranks.get(name, rank)) for rank, name in enumerate(parts.get(word, ()))}
 
 
-def _list_factor_edits(one: StatementWords, parts: Mapping[str, Sequence[str]]) -> Iterator[TextEdit]:
-    """Yield edits that omit a factor, or give one to a remainder or to a name made of one."""
+def _list_factor_edits(one: StatementWords, parts: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, TextEdit]]:
+    """Yield (rank, edit) that omit a factor, or give one to a remainder or to a name made of one."""
     for n, word in enumerate(one.words):
         past = one.words[n + 2] if n + 2 < len(one.words) else ";"
         if word == "*" and 0 < n < len(one.words) - 1 and past in _ENDS and one.words[n - 1] not in _OPENING:
-            yield TextEdit(one.find_span(n, n + 2), "")
+            yield _RANK_OF_FACTOR, TextEdit(one.find_span(n, n + 2), "")
         before, after = (one.words[m] if 0 <= m < len(one.words) else ";" for m in (n - 1, n + 1))
         if after in _ENDS and (before == "%" or (word in parts and before in _OPENING - {"*"})):
             at = one.spans[n][1]
-            yield from (TextEdit((at, at), f" * {factor}") for factor in _FACTORS)
+            yield from ((rank, TextEdit((at, at), f" * {factor}")) for factor, rank in _FACTORS.items())
+
+
+def _list_xor_edits(blank: str, one: StatementWords) -> Iterator[TextEdit]:
+    """Yield edits that give an XOR the bits of a row that others of the text have.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> blank = "to = c ^ (r & 3); from = chunk ^ ((row >> 1) & 3);"
+    >>> [edit.text for edit in _list_xor_edits(blank, list_statements(blank)[0])]
+    ['((r >> 1) & 3)']
+    """
+    for n, past, name, form in _list_xor_operands(one):
+        others = {other for of in list_statements(blank) for *_, other in _list_xor_operands(of)} - {form}
+        yield from (TextEdit(one.find_span(n, past), _write_form(other, name)) for other in sorted(others))
+
+
+def _list_xor_operands(one: StatementWords) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+    """Yield (first word, past the last one, its only name, its words with "" for the name) of right operands of XOR."""
+    for n in (n + 1 for n, word in enumerate(one.words) if word == "^"):
+        depth, past = 0, n
+        while past < len(one.words) and depth >= 0 and (depth or one.words[past] not in _AFTER_XOR):
+            depth += (one.words[past] == "(") - (one.words[past] == ")")
+            past += depth >= 0
+        names = {word for word in one.words[n:past] if word.isidentifier()}
+        if len(names) == 1:
+            name = names.pop()
+            yield n, past, name, tuple("" if word == name else word for word in one.words[n:past])
+
+
+def _write_form(form: Sequence[str], name: str) -> str:
+    """Return an operand of XOR with a name."""
+    return re.sub(r"(?<=\() | (?=\))", "", " ".join(word or name for word in form))
 
 
 @lru_cache(maxsize=64)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
+from itertools import product
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.workbench.results import Span
@@ -24,6 +25,7 @@ _ASSIGNED = re.compile(
 )
 _CALL = re.compile(r"\s*(?:[\w:.]|->)+\s*(?:<[^;(){}]*>)?\s*\(")
 _MOST = 600  # statements of a text
+_OUTSIDE = 4  # steps to a name that is outside of what is wrong
 _PASSED = 2  # steps to a call that is passed a name: it may write to it
 
 
@@ -89,7 +91,7 @@ def list_origins(blank: str, places: Collection[Span]) -> list[tuple[int, Statem
     """List the statements that the values at some places come from, the nearest first, with the number of steps.
 
     A step leads from a name to the statements that set it, from a call to the body of its function, and from a function
-    to its calls.
+    to its calls. The names of a statement that are outside of its places are further away.
 
     >>> text = "#define N 4\\nint f(int x) { return x * N; } void g() { int y = 2; h(f(y)); }"
     >>> for steps, one in list_origins(text, [(text.index("h("), len(text) - 3)]):
@@ -104,9 +106,10 @@ def list_origins(blank: str, places: Collection[Span]) -> list[tuple[int, Statem
     statements = list_statements(blank)
     if len(statements) > _MOST:
         return []
-    sources = _list_sources(blank, statements)
+    inside = {n: near for n, one in enumerate(statements) if (near := _list_inside(one, places))}
+    sources = _list_sources(blank, statements, inside)
     steps: dict[int, int] = {}
-    waiting = [(0, n) for n, one in enumerate(statements) if any(_meets(one.span, place) for place in places)]
+    waiting = [(0, n) for n in inside]
     while waiting:
         step, n = heappop(waiting)
         if n in steps:
@@ -121,8 +124,18 @@ def _meets(span: Span, place: Span) -> bool:
     return span[0] < max(place[1], place[0] + 1) and place[0] < span[1]
 
 
-def _list_sources(blank: str, statements: Sequence[StatementWords]) -> list[list[tuple[int, int]]]:
-    """List for each statement those that set its names, or call its function: (steps, number)."""
+def _list_inside(one: StatementWords, places: Iterable[Span]) -> set[str]:
+    """Return the words of a statement that places have."""
+    near = [place for place in places if _meets(one.span, place)]
+    return {word for word, span in zip(one.words, one.spans, strict=True) if any(_meets(span, at) for at in near)}
+
+
+def _list_sources(
+    blank: str, statements: Sequence[StatementWords], inside: Mapping[int, Collection[str]]
+) -> list[list[tuple[int, int]]]:
+    """List for each statement those that set its names, or call its function: (steps, number). inside: the words of
+    some statements, of which the other words are further away.
+    """
     functions = [(function.name, function.body) for function in find_functions(blank)]
     braces = [(match[1], match.end() - 1) for match in _CLASS.finditer(blank)]
     classes = [(name, (at, find_closing(blank, at))) for name, at in braces]
@@ -139,12 +152,14 @@ def _list_sources(blank: str, statements: Sequence[StatementWords]) -> list[list
         for word, steps in _list_set_names(blank, one).items():
             setting[functions_around[n], word][n] = steps
 
-    def list_sources(one: StatementWords, function: str) -> list[tuple[int, int]]:
-        keys = ((scope, word) for word in dict.fromkeys(one.words) for scope in dict.fromkeys((function, "")))
-        set_by = [(steps, m) for key in keys for m, steps in setting.get(key, {}).items()]
-        return set_by + [(1, m) for m in mentions.get(function, ())]
+    def list_sources(n: int, one: StatementWords, function: str) -> list[tuple[int, int]]:
+        near, found = inside.get(n, one.words), [(1, m) for m in mentions.get(function, ())]
+        for word, scope in product(dict.fromkeys(one.words), dict.fromkeys((function, ""))):
+            further = 0 if word in near else _OUTSIDE
+            found += [(steps + further, m) for m, steps in setting.get((scope, word), {}).items()]
+        return found
 
-    return list(map(list_sources, statements, functions_around))
+    return list(map(list_sources, range(len(statements)), statements, functions_around))
 
 
 def _list_around(bodies: Iterable[tuple[str, Span]], at: int) -> list[str]:

@@ -1,0 +1,128 @@
+"""Make the search for the edit that makes D A·B, from a run with known sizes in which it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from typing import Self
+
+from lanescope.workbench.fragments.skipped_slices import adds_result
+from lanescope.workbench.products.broken_products import find_wrong_sides
+from lanescope.workbench.products.known_mistakes import may_be_completed
+from lanescope.workbench.products.known_runs import USUAL, KnownRun
+from lanescope.workbench.products.other_sizes import FIRST, LAST
+from lanescope.workbench.products.product_edits import ProductSearch
+from lanescope.workbench.products.product_report import ProductVerdict
+from lanescope.workbench.products.replaced_sizes import limits_depth
+from lanescope.workbench.products.size_names import NamedSizes, has_other_numbers, list_named_sizes
+from lanescope.workbench.repair.repairs import apply_edits
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
+
+LONGEST = 768  # K of a run
+_DEPTHS = 32, 64, 128  # K of runs that only reject an edit: the first with which the mistake is the same
+
+
+def _is_like(one: ProductVerdict, other: ProductVerdict) -> bool:
+    """Return whether two verdicts have the same reason and places."""
+    return one.open is not None and other.open is not None and one.open.reason == other.open.reason
+
+
+def _is_whole(one: ProductVerdict) -> bool:
+    """Return whether D is A·B in every launch."""
+    return one.open is None and bool(one.fragments) and all(one.fragments.values())
+
+
+def _is_decided(verdict: ProductVerdict) -> bool:
+    """Return whether all that is run is known, and D is not added to."""
+    return not any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
+
+
+def _takes(verdict: ProductVerdict, depth: int) -> bool:
+    """Return whether every sum has as many products as K, which may be less than a slice of the kernel."""
+    sums = (sum(each.a.places[0].shape[-1] for each in one.products) for one in verdict.every)
+    return all(verdict.fragments.values()) and all(count == depth for count in sums)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedRun(KnownRun):
+    """A run of a kernel whose mistake is searched for."""
+
+    def rename_sizes(self, named: NamedSizes) -> Self:
+        """Return the run in which M, N and K are numbers by other names."""
+        return replace(self, text=named.text, recorded=named.recorded, known=named.known, exact=named.alone)
+
+    def make_search(self, certain: bool) -> ProductSearch | None:
+        """Return the search for what makes D A·B, if it is not. certain: it is known to be wrong."""
+        if len(self.sizes) == 3:
+            return self._make_search(certain)
+        named = list_named_sizes(self.text, self.function, self.recorded, USUAL)
+        one = next((one for one in named if one.text == self.text), None)
+        return self.rename_sizes(one)._make_search(certain) if one is not None else None
+
+    def _make_search(self, certain: bool) -> ProductSearch | None:
+        if self.exact and self.known.k > LONGEST * self.parts:
+            return None
+        depths = (self.known.k,) if self.given is not None else _DEPTHS
+        verdict = next(self._shorten(depths[-1]).list_verdicts())
+        if verdict.unsized:
+            return self._search_lines(verdict.unsized, certain)
+        sides, wrong = self._find_sides(verdict, certain)
+        if not sides:
+            return None
+        short = self.shorten_run(self._find_depth(verdict, depths), 1 if verdict.is_first else 0)
+        proves = partial(self._is_right_with, short, short.count_to_mistake())
+        blank, name = blank_text(self.text), self.function.name
+        reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
+        return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong)
+
+    def _search_lines(self, unsized: frozenset[str], certain: bool) -> ProductSearch | None:
+        """Return the search with the strides for which the most products are right, and the least of A, B and D is
+        wrong.
+        """
+        lines = self.list_lines(unsized)
+        counts = [run.shorten_run(_DEPTHS[0], 1).count_to_mistake() or inf for run in lines]
+        best = [run for run, count in zip(lines, counts, strict=True) if count == max(counts)]
+        found = filter(None, (run._make_search(certain) for run in best))
+        return min(found, key=lambda one: (len(one.sides), len(one.verdict.doubted)), default=None)
+
+    def _find_sides(self, verdict: ProductVerdict, certain: bool) -> tuple[tuple[int, ...], bool]:
+        """Return (what is wrong of A, B and D, whether it is wrong for sure)."""
+        sides = find_wrong_sides(verdict)
+        if certain:
+            return sides or verdict.doubted, True
+        if not _is_decided(verdict):
+            return (), False
+        wrong = bool(sides) and self._is_certain(verdict)
+        return (sides or verdict.doubted) if wrong or verdict.is_other else (), wrong
+
+    def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
+        """Return the least K with which D is wrong for the same reason, and no slice is left out."""
+        for depth in depths[:-1]:
+            if any(_is_like(one, verdict) and _takes(one, depth) for one in self._shorten(depth).list_verdicts()):
+                return depth
+        return depths[-1]
+
+    def _shorten(self, depth: int) -> Self:
+        return replace(self, known=replace(self.known, k=depth))
+
+    def _is_certain(self, verdict: ProductVerdict) -> bool:
+        """Return whether what is run is all of what the kernel is for."""
+        other = has_other_numbers(self.text, self.function, self.recorded, self.known)
+        known = self.given is not None or (self.choose_sizes()[0].are_named and not other)
+        partial = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
+        return known and not partial and not limits_depth(blank_text(self.text), self.known.k)
+
+    def shorten_run(self, depth: int, launches: int) -> Self:
+        """Return the run of one block with a short K."""
+        alone = self.alone or (FIRST if self.takes_turns else LAST)
+        return replace(self._shorten(depth), alone=alone, launches=launches)
+
+    def _is_right_with(self, short: Self, count: int, edit: TextEdit) -> bool:
+        """Return whether D is A·B after an edit, first in a short run. count: of its products, judged before."""
+        short, whole = (replace(run, text=apply_edits(self.text, [edit])) for run in (short, self))
+        if count and not short.starts_right(count):
+            return False
+        return all(any(map(_is_whole, run.list_verdicts())) for run in (short, whole))
