@@ -61,6 +61,26 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
         ("++i) {\n    const int r", "i += 2) {\n    const int r"),
         ("c[r * N + n] = sa[r] * sb[n] * d[i]", "*(int64_t*)&c[r * N + n] = *(const int64_t*)&d[i]"),
     ),
+    "bytes that a table has in shared memory": (
+        ("float* C,", "int8_t* C,"),
+        ("float* c =", "__shared__ __align__(16) int8_t table[32 * 16];\n  int8_t* c ="),
+        (
+            "c[r * N + n] = sa[r] * sb[n] * d[i];\n  }",
+            "table[(r % 32) * 16 + n % 8] = max(-128, min(127, __float2int_rn(sa[r] * sb[n] * d[i])));\n  }\n"
+            "  __syncthreads();\n  if (threadIdx.x < 32) *(int2*)(c + (blockIdx.y * 32 + threadIdx.x) * N + col) =\n"
+            "      *(const int2*)(table + threadIdx.x * 16);",
+        ),
+    ),
+    "bytes that shifts join": (
+        ("float* C,", "int8_t* C,"),
+        ("float* c =", "int8_t* c ="),
+        ("++i) {\n    const int r", "i += 2) {\n    const int r"),
+        (
+            "c[r * N + n] = sa[r] * sb[n] * d[i];",
+            "const int p = __float2int_rn(d[i] * 0.5f), q = __float2int_rn(d[i + 1] * 0.5f);\n"
+            "    *(uint16_t*)(c + r * N + n) = (uint16_t)((p & 255) | ((q & 255) << 8));",
+        ),
+    ),
     "scales of 128 rows": (("sa[r]", "sa[r / 128]"),),
     "a bias of each matrix of a batch": (("sb[n]", "sb[blockIdx.z * N + n]"),),
     "elements of each matrix of a batch": (("sa[r]", "sa[(blockIdx.z * M + r) * N + n]"),),
@@ -227,6 +247,20 @@ void run(const int8_t* A, const int8_t* B, float* C, int M, int N, int K, bool t
   if (tall) launch<64, 64>(A, B, C, M, N, K); else launch<32, 32>(A, B, C, M, N, K);
 }
 """
+
+
+OTHER_NAMES = {"M": "rows", "N": "cols", "K / 32": "words / 8", "int K": "int words", "K": "(4 * words)"}
+
+
+def test_a_size_that_the_host_computes_from_k_is_known() -> None:
+    """The kernel's rows, columns and words of 4 elements are those of the host's grid, and K / 4."""
+    kernel = KERNEL
+    for name, other in OTHER_NAMES.items():
+        kernel = re.sub(rf"\b{name}\b", other, kernel)
+    text = kernel + plant(("M, N, K);", "M, N, K / 4);"), text=LAUNCH)
+    assert check_whole(text).open == ()
+    wrong = plant(("words / 8", "words / 4"), text=text)
+    assert [point.message for point in check_whole(wrong).open if "none of its parameters is called" in point.message]
 
 
 def test_launches_of_other_tiles_have_grids_of_their_own() -> None:

@@ -60,9 +60,11 @@ _SILENT = re.compile(
     r"|LANESCOPE_[A-Z]+"  # of lanescope.cuh: they record, and write no register
 )
 _TO_TWO = re.compile(
-    r"__(?:float|double)2(?:half|bfloat16)(?:_r[nzud])?|__half2float|__bfloat162float|__half2bfloat16"
-    r"|__(?:float|double)2half|__u?(?:char|short|int|ll)2(?:half|bfloat16|float)_r[nzud]"
+    r"__(?:float|double|half|bfloat16|u?(?:char|short|int|ll))2(?:float|half|bfloat16|u?(?:char|short|int|ll))(?:_r[nzud])?"
+    r"|l?l(?:rint|round)f?|__nv_cvt_\w+_to_fp8"
 )
+_SIZES = {"char": 1, "fp8": 1, "half": 2, "bfloat16": 2, "short": 2, "ll": 8}  # bytes of a result, by name; 4 of others
+_OF_RESULT = re.compile(r"(?:2|_to_)u?([a-z]+(?:\d\d|8)?)(?:_r[nzud])?")
 _TO_ONE = re.compile(r"__(?:low|high)2(?:half|float|bfloat16)")
 _TO_BOTH = re.compile(r"__(?:(?:half|bfloat16)22float2|float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)")
 _PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
@@ -128,10 +130,9 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if len(node.arguments) != 2:
         return NOT_HERE
     left, right = (run.evaluate(argument, scope) for argument in node.arguments)
-    if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
-        return compute_elements(run, left, right, name=name)
-    result = apply_operator(name, left, right)
-    return result if result is not None else _drop_bound(run, name, node.span, left, right)
+    if isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
+        return apply_operator(name, left, right) or _drop_bound(run, name, node.span, left, right)
+    return compute_elements(run, left, right, name=name)
 
 
 def _divide_up(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -198,11 +199,13 @@ def _evaluate_elements(run: KernelRunner, node: tree.Expression, scope: Scope) -
 
 
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    value, size = _evaluate_elements(run, node.arguments[0], scope), 4 if "2float" in name else 2
-    if isinstance(value, FloatConstant | Reduction):
-        return value
-    value = make_elements(run, value, 4) if isinstance(value, BitWord) else value
-    return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (1, 2, 4, 8) else None
+    value, result = _evaluate_elements(run, node.arguments[0], scope), _OF_RESULT.search(name)
+    size = _SIZES.get(result[1], 4) if result is not None else 4
+    rounds = run.tape is not None and (result is None or result[1] in ("char", "short", "int", "ll"))
+    if isinstance(value, FloatConstant | Reduction) or rounds:
+        return None if rounds else value
+    data = make_elements(run, value, 4) if isinstance(value, BitWord) else value
+    return data.resize_element(size) if isinstance(data, DataBytes) and data.size in (1, 2, 4, 8) else None
 
 
 def _keep_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:

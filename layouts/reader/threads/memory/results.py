@@ -330,8 +330,9 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds
 
 def _measure_stored(run: KernelRunner, value: DataBytes, kind: SizedType) -> int:
     """Return the bytes of one element of D among those that are stored as a type, such as a word of several."""
-    if kind.size >= 4 and has_two(run, value):
-        return 2
+    parts = (width for width in (1, 2) if kind.size > width and has_two(run, value, width))
+    if (width := next(parts, 0)) and (width == 1 or kind.size >= 4):
+        return width
     return kind.vector or (4 if kind.size > 4 and has_two(run, value, 4) else kind.size)
 
 
