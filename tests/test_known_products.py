@@ -21,6 +21,14 @@ from tests.test_check_results import WMMA
 from tests.test_thread_descriptors import TENSOR
 from tests.transfer_kernels import plant
 
+ARRAYS = (  # registers in arrays of a library
+    ("int (&d)[4], const uint32_t (&a)[4]", "std::array<int, 4>& d, const std::array<uint32_t, 4>& a"),
+    ("uint32_t x[4];", "std::array<uint32_t, 4> x;"),
+)
+CLASS = (
+    "template <class T, int N> struct Vector {\n  T items[N];\n  __device__ T& operator[](int i) { return items[i]; }\n"
+    "  __device__ const T& operator[](int i) const { return items[i]; }\n};\n__device__ void multiply"
+)
 RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
     "as it is": (),
     "column by column": (("c[r * N + n]", "c[n * M + r]"),),
@@ -55,6 +63,30 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
         ("  int d[4] = {};", "  int d[4] = {};\n  Place places[64];\n  Ring ring{places, 0};"),
     ),
     "zeros of a class": (("int d[4] = {};", "struct Sums { int d[4] = {}; } sums; int (&d)[4] = sums.d;"),),
+    "an array of std": (*ARRAYS, ("int d[4] = {};", "std::array<int, 4> d{};")),
+    "an array of std that is filled": (*ARRAYS, ("int d[4] = {};", "std::array<int, 4> d; d.fill(0);")),
+    "an array of std from begin to end": (
+        *ARRAYS,
+        ("int d[4] = {};", "std::array<int, 4> d; std::fill(d.begin(), d.end(), 0);"),
+    ),
+    "a loop over an array of std": (*ARRAYS, ("int d[4] = {};", "std::array<int, 4> d; for (int& e : d) e = 0;")),
+    "an array of arrays": (
+        *ARRAYS,
+        ("int d[4] = {};", "std::array<std::array<int, 4>, 2> all{}; auto& d = all[1];"),
+    ),
+    "a class with operator []": (
+        ("__device__ void multiply", CLASS),
+        *((old, new.replace("std::array", "Vector")) for old, new in ARRAYS),
+        ("int d[4] = {};", "Vector<int, 4> d; for (int i = 0; i < 4; ++i) d[i] = 0;"),
+    ),
+    "a place that braces give to a function": (
+        (
+            "__global__ void",
+            "struct Place { int row, col; };\n"
+            "__device__ int find(Place p, int n) { return p.row * n + p.col; }\n__global__ void",
+        ),
+        ("c[r * N + n]", "c[find({r, n}, N)]"),
+    ),
     "words of two": (
         ("float* C,", "int* C,"),
         ("float* c =", "int* c ="),

@@ -25,7 +25,7 @@ def test_an_object_with_an_operator_of_its_own_is_not_converted() -> None:
         ("&A[(blockIdx.y", "&from[(blockIdx.y"),
     )
     report = check_thread_tiles(plant(*edits, text=PADDED), {})
-    assert report.verified == 1 and (report.findings or report.kernels[0].gap)
+    assert report.findings or report.kernels[0].gap
 
 
 def test_a_specialization_that_is_not_certain_is_not_followed() -> None:

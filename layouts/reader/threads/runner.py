@@ -50,7 +50,7 @@ class KernelRunner:
         self.text = text
         self.allocated = TensorTrace()  # of a run that follows no mbarriers
         self.length = len(text)  # without library functions that follow it
-        self.has_operators = "operator" in text
+        self.has_operators = "operator" in text or "array<" in text.lower()
         self.threads = threads
         self.block = block
         self.globals = globals_
@@ -118,7 +118,7 @@ class KernelRunner:
         self.turn_counts = TurnCounts()
         self.most_steps, self.most_products, self.last_product = MOST_STEPS, MOST_PRODUCTS, 0
         self.update: Any = None  # of the elements of a wmma fragment, while one is computed
-        self.referred: tuple[Any, Any] = (None, None)  # of the last array that a function returned: (pointer, place)
+        self.referred: tuple[Any, Any] = (None, None)  # of the last reference that a function returned: (array, place)
         self.folded = False  # whether each lane runs another iteration of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups

@@ -1,9 +1,10 @@
-"""The types of nvcuda::wmma's fragments, as far as they are followed."""
+"""Class templates of libraries, as far as they are followed: nvcuda::wmma's fragments and arrays such as std::array."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from lanescope.ptx import catalog
@@ -11,8 +12,9 @@ from lanescope.ptx.instruction import Operand
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.language.types import SizedType, StructMember
 
+ARRAYS = frozenset(("array", "Array"))  # of std, cuda::std and CUTLASS
 FRAGMENT_BYTES, REGISTER_BYTES = 1024, 4  # FRAGMENT_BYTES: more than any fragment has
 _HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _BFLOAT = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
@@ -69,15 +71,17 @@ class FragmentShape:
 
 
 def list_arguments(type_: tree.Type) -> Sequence[tree.Expression]:
-    """Return the template arguments of a fragment's type; () for any other type."""
-    return (type_.path[-1][1] or ()) if type_.path and type_.name == "fragment" else ()
+    """Return the template arguments of a fragment's or an array's type; () for any other type."""
+    return (type_.path[-1][1] or ()) if type_.path and type_.name in ("fragment", *ARRAYS) else ()
 
 
 def make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | None:
-    """Return the type of a fragment, followed if it is one of several mma; None for any other type.
+    """Return the type of an array, or of a fragment, followed if it is one of several mma; None for any other type.
 
     values: of its template arguments.
     """
+    if type_.name in ARRAYS:
+        return _make_array_type(type_.name, *values) if len(values) == 2 else None
     if len(values) < 5:
         return None
     words = [_get_word(argument) for argument in list_arguments(type_)]
@@ -90,6 +94,15 @@ def make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | N
     scope = Scope(None)
     scope.names["num_elements"] = make_number(shape.count if followed else 0)
     return SizedType("fragment", FRAGMENT_BYTES, target=shape, scope=scope)
+
+
+def _make_array_type(name: str, element: Any, count: Any) -> SizedType | None:
+    """Return the type of std::array<T, n>: a class of one member without a name; None if it is not known."""
+    number = count.known if isinstance(count, ThreadNumber) else None
+    if not isinstance(element, SizedType) or not element.size or not number:
+        return None
+    member = StructMember("", 0, replace(element, dims=()), (number, *element.dims))
+    return SizedType(name, element.size * prod(member.dims), members=(member,), scope=Scope(None))
 
 
 def _get_word(node: tree.Expression) -> str:

@@ -87,6 +87,8 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
             inner.names[parameter.name] = place
         else:
             plain = parameter.type is not None and expression is not None and is_plain(parameter.type)
+            if isinstance(expression, tree.ItemList) and expression.type is None:
+                expression = replace(expression, type=parameter.type)
             value = evaluate_operand(run, expression, enclosing) if plain else run.evaluate(expression, enclosing)
             converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
             if is_object(converted) and parameter.type is not None and not parameter.type.reference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lanescope.reader.code.cute.cute_values import names_cute
@@ -19,16 +20,18 @@ from lanescope.reader.threads.language import objects
 from lanescope.reader.threads.language.arguments import bind_parameters, find_size
 from lanescope.reader.threads.language.declaring import MOST_DEEP, make_member_scope, make_object
 from lanescope.reader.threads.language.names import bind_templates, find_type, resolve_path
-from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload, choose_specialization
-from lanescope.reader.threads.language.places import find_place
+from lanescope.reader.threads.language.places import find_place, get_item_size, get_items
 from lanescope.reader.threads.language.program import FunctionSet, Scope, find_namespace
 from lanescope.reader.threads.language.types import SizedType, find_builtin
-from lanescope.reader.threads.language.values import cast_value, convert_value, load_place
+from lanescope.reader.threads.language.values import cast_value, convert_value, load_place, store_place
 from lanescope.reader.threads.memory.storage import Pointer
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
+
+_OF_ARRAYS = frozenset(("begin", "data", "end", "size", "fill", "clear"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,8 +153,8 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
     owner = run.evaluate(function.value, scope) if base is None and names_cute(run.text) else base
     if is_cute_value(owner):
         return cute_calls.call_member(run, owner, function.name, node, scope)
-    if isinstance(base, Pointer) and base.dims and function.name in ("begin", "data"):  # of an ArrayEngine
-        return replace(base, dims=base.dims[1:])
+    if isinstance(items := get_items(base) or base, Pointer) and items.dims and function.name in _OF_ARRAYS:
+        return _call_array(run, items, function.name, node, scope)
     if library_barriers.is_barrier(base):
         return library_barriers.call_method(run, base, function.name, node, scope)
     chosen = _choose_method(run, objects.find_method(base, function.name), node, scope)
@@ -161,6 +164,19 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         return size
     follow_call(run, function.name, node, scope)
     return library.forget_arguments(run, node, scope)
+
+
+def _call_array(run: KernelRunner, items: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Call a function of std::array, or of an ArrayEngine. items: all of its items."""
+    if name == "size":
+        return make_uniform(items.dims[0])
+    if name in ("fill", "clear"):
+        value = run.evaluate(node.arguments[0], scope) if node.arguments else make_uniform(0)
+        for n in range(prod(items.dims)):
+            store_place(run, items.find_part(n * items.type.size, items.type), value, node.span)
+        return None
+    step = make_uniform(get_item_size(items) if name == "end" else 0, LONG)
+    return replace(items, offset=add_numbers(items.offset, step), dims=items.dims[1:])
 
 
 def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:

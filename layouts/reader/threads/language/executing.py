@@ -21,6 +21,7 @@ from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
 from lanescope.reader.threads.language.jumps import can_leave, is_endless, is_left_by_jumps
 from lanescope.reader.threads.language.numbers import get_number
+from lanescope.reader.threads.language.places import get_items
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.memory.comparisons import list_end_names
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
@@ -166,6 +167,7 @@ def _list_items(run: KernelRunner, values: tree.Expression, scope: Scope) -> Seq
     if isinstance(values, tree.ItemList):
         return [item for _, item in values.items]
     place = run.find_place(values, scope)
+    place = get_items(place) or place
     if not isinstance(place, Pointer) or not place.dims or not 0 < place.dims[0] <= MOST_TURNS:
         return None
     return [tree.Index(values, (tree.NumberLiteral(n, INT),)) for n in range(place.dims[0])]
@@ -338,15 +340,15 @@ def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, m
 
 
 def _note_referred(run: KernelRunner, given: tree.Expression, value: Any, scope: Scope) -> None:
-    """Note the array that a function returns a reference to; the value is a pointer to its first item."""
+    """Note the place that a function returns a reference to; the value of an array is a pointer to its first item."""
     returns = run.frames[-1].returns
-    if returns is None or not returns.reference or not isinstance(value, Pointer):
+    if returns is None or not returns.reference:
         return
     if any(isinstance(node, tree.Call | tree.Assignment) for node in walk_nodes(given)):
         return  # it cannot be evaluated again
     place = run.find_place(given, scope)
     if isinstance(place, Pointer):
-        run.referred = value, place
+        run.referred = value if isinstance(value, Pointer) else None, place
 
 
 def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:

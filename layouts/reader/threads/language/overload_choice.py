@@ -69,7 +69,13 @@ def _list_fitting(found: FunctionSet, arguments: int, templates: int, at: int) -
         and templates <= len(f.templates)
         and not any(p.pack for p in f.parameters)
     ]
-    return [f for f in fits if f.templates] if len(fits) > 1 and templates else fits
+    fits = [f for f in fits if f.templates] if len(fits) > 1 and templates else fits
+    changing = [_describe_parameters(f) for f in fits if not f.const]
+    return [f for f in fits if not f.const or _describe_parameters(f) not in changing]  # both refer to the same
+
+
+def _describe_parameters(function: tree.Function) -> list[tuple[tree.Path, int] | None]:
+    return [p.type and (p.type.path, p.type.pointers) for p in function.parameters]
 
 
 def choose_specialization(

@@ -113,18 +113,45 @@ def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
     if run.update is not None and (element := run.update.find_place(run, node, scope)) is not None:
         return element
     outer = node.value
+    place = _find_item(run, outer, scope) if isinstance(outer, tree.Index) else None
+    if run.has_operators and isinstance(outer, tree.Name | tree.Member):
+        place = find_place(run, outer, scope)
+    if isinstance(place, Pointer) and place.type.is_object and not place.dims:
+        return _find_object_item(run, place, node, scope)
     if isinstance(outer, tree.Index):
-        pointer = load_item(run, outer, _find_item(run, outer, scope), scope)
+        pointer = load_item(run, outer, place, scope)
     else:
         pointer = evaluate_operand(run, outer, scope, "[]")
     if isinstance(pointer, CuteTensor) and len(node.indices) == 1:
         return index_value(run, pointer, node, scope)
+    return _step_pointer(run, pointer, node, scope)
+
+
+def _step_pointer(run: KernelRunner, pointer: Any, node: tree.Index, scope: Scope) -> Any:
+    """Return the place of the item that indices denote."""
     for index in node.indices:
         if not isinstance(pointer, Pointer):
             return None
         number = get_number(evaluate_operand(run, index, scope))
         pointer = pointer.move(step_offset(pointer.offset, number, get_item_size(pointer)))
     return pointer
+
+
+def _find_object_item(run: KernelRunner, place: Pointer, node: tree.Index, scope: Scope) -> Any:
+    """Return the place that operator[] of an object returns, or of an item of std::array; None for another object."""
+    if "operator[]" not in place.type.scope.names:
+        items = get_items(place)
+        return _step_pointer(run, items and replace(items, dims=items.dims[1:]), node, scope)
+    call = tree.Call(tree.Name((("operator[]", None),)), tuple(node.indices), span=node.span)
+    run.referred = None, None
+    run.call_method(place, "operator[]", call, scope)
+    return run.referred[1]
+
+
+def get_items(place: Any) -> Pointer | None:
+    """Return the items of an object of std::array; None for another value."""
+    members = place.type.members if isinstance(place, Pointer) and place.type.is_object and not place.dims else ()
+    return place.find_part(0, members[0].type, members[0].dims) if members and not members[0].name else None
 
 
 def load_item(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> Any:
