@@ -40,6 +40,20 @@ def test_the_distance_of_an_array_of_stages_is_told_once() -> None:
     assert (finding.code, text[slice(*finding.span)]) == ("stages_overlap", "i * BM * BK")
 
 
+def test_the_bytes_of_the_other_tile_name_no_buffer() -> None:
+    """B begins behind A, in the memory of a stage that no operand names."""
+    text = plant(
+        ("constexpr int BM = 64,", "#define A_BYTES (STAGES * BM * BK * 2)\nconstexpr int BM = 64,"),
+        ("  bf16* sB = sA + STAGES * BM * BK;\n", ""),
+        ('"l"(desc_a), "l"(desc_b)', '"l"(make_smem_desc(p)), "l"(make_smem_desc(q + A_BYTES / 2))'),
+        ("uint64_t desc_a, uint64_t desc_b", "bf16* p, bf16* q"),
+        ("make_smem_desc(sA + slot * BM * BK + k * 16)", "sA + slot * BM * BK + k * 16"),
+        ("make_smem_desc(sB + slot * BN * BK + k * 16)", "sA + slot * BN * BK + k * 16"),
+    )
+    report = check_text(text.replace("sB", "(sA + A_BYTES / 2)").replace("sA", "tile"))
+    assert (report.findings, report.unverified, report.open) == ((), (), ())
+
+
 def test_a_barrier_may_announce_several_tiles() -> None:
     """Both tiles of an iteration are multiplied whole, by loops of their own."""
     second = "t * BK", "(t + 1) * BK"

@@ -75,8 +75,9 @@ def _collect_names(uses: Iterable[DescriptorUse], code: Evaluation | None, text:
         for operand, argument in use.arguments.items():
             names = list_start_names(argument.value)
             if find_operand_letter(*names) is None and use.computed:
-                first = called.get((argument.value.const, argument.value.pieces), "")
-                names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))
+                names = tuple(_WORD.findall(called.get((argument.value.const, argument.value.pieces), "")))
+                if find_operand_letter(*names) is None:
+                    names = tuple(_WORD.findall(text[slice(*argument.span)]))
             seen.setdefault(operand, set()).update(names)
     return seen
 
