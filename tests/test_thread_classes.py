@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.known_kernels import KERNEL as KNOWN, LAUNCH, TILED
+from tests.test_barrier_protocol import FLIP, RIGHT as RING, find_lines
 from tests.thread_tile_kernels import KERNEL
 from tests.transfer_kernels import plant
 
@@ -124,3 +127,30 @@ def test_a_kernel_may_call_an_object() -> None:
     assert [(one.name, one.gap) for one in report.kernels] == [("gemm", "")] and not report.open
     wrong = check_whole(plant(("c[r * N + n]", "c[r * M + n]"), text=text) + kernel + LAUNCH)
     assert wrong.findings or wrong.open
+
+
+STEP = "if (++q == STAGES) { q = 0; phase ^= 1; }"
+PREFIX = "__device__ State& operator++() { " + STEP + " return *this; }\n"
+
+
+@for_each(
+    ("operators", "step"),
+    [
+        (f"__device__ void operator++(int) {{ {STEP} }}", "s_++"),
+        (PREFIX + "__device__ State operator++(int) { State old = *this; ++(*this); return old; }", "s_++"),
+        (PREFIX + "__device__ void advance(int n) { for (int i = 0; i < n; ++i) ++*this; }", "s_.advance(1)"),
+        (PREFIX + "__device__ void advance() { this->operator++(); }", "++s_"),
+    ],
+    sample=2,
+)
+def test_the_state_of_a_pipeline_may_be_an_object(operators: str, step: str) -> None:
+    """An operator may be void, and call another one for its own object."""
+    state = f"struct State {{ int q = 0, phase = 0;\n{operators} }};\n__global__"
+    declared = ("q = 0, phase = 0;\n  if (thr", "x;\n  State s_;\n  if (thr")
+    text = plant(("__global__", state), declared, text=RING.replace(FLIP, step + ";"))
+    for name in ("q", "phase"):
+        head, kernel = text.split("__launch_bounds__")
+        text = head + "__launch_bounds__" + re.sub(rf"\b{name}\b", f"s_.{name}", kernel)
+    report = check_whole(text)
+    assert (report.findings, report.unverified, report.steps > 0) == ((), (), True)
+    assert find_lines(text.replace("phase ^= 1;", "")) != []

@@ -79,8 +79,13 @@ def evaluate_operator(
         if free is not None:
             return _forget_operators(ev, replace(method, this=left), free, operands, at)
         constant = left_argument.const if left_argument is not None and left_argument.place else constant
-        return ev.call_function(replace(method, this=left, constant=constant), right_arguments, {}, at.span)
-    return ev.call_function(free, operands, {}, at.span) if free is not None else None
+        called, operands = replace(method, this=left, constant=constant), right_arguments
+    elif free is not None:
+        called = free
+    else:
+        return None
+    result = ev.call_function(called, operands, {}, at.span)
+    return OpaqueValue(ev.format_expression(at), span=at.span) if result is None else result  # of a void operator
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:

@@ -239,6 +239,7 @@ def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.C
 def make_member_scope(base: Pointer) -> Scope:
     """Return the scope of an object's functions, with its members as places of the object."""
     home = Scope(base.type.scope)
+    home.names["this"] = base
     for member in base.type.members:
         home.names[member.name] = base.find_part(member.offset, member.type, member.dims)
     return home

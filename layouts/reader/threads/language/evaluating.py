@@ -153,11 +153,11 @@ def _evaluate_post_step(run: KernelRunner, node: tree.Unary, scope: Scope) -> An
 
 
 def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
-    if node.op == "post":
-        return _evaluate_post_step(run, node, scope)
     called = call_operator(run, node.op, (node.value,), node, scope)
     if called is not NOT_HERE:
         return called
+    if node.op == "post":
+        return _evaluate_post_step(run, node, scope)
     if node.op == "&":
         place = find_place(run, node.value, scope)
         if isinstance(place, Pointer):

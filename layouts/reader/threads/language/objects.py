@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lanescope.cxx.integers import INT
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import BASES, FunctionSet, Scope
@@ -58,10 +59,19 @@ def call_operator(
     run: KernelRunner, op: str, operands: Sequence[tree.Expression], node: tree.Expression, scope: Scope
 ) -> Any:
     """Call the operator of the first operand's class; NOT_HERE if it is not an object or lacks the operator."""
-    if not run.has_operators or not isinstance(operands[0], tree.Name | tree.Member):
+    if op == "post" and isinstance(operands[0], tree.Assignment):  # x++ calls operator++(0)
+        op, operands = operands[0].op * 2, (operands[0].target, tree.NumberLiteral(0, INT))
+    if not run.has_operators or not _names_object(operands[0]):
         return NOT_HERE
     place = find_place(run, operands[0], scope)
     if find_method(place, f"operator{op}") is None:
         return NOT_HERE
     call = tree.Call(tree.Name(((f"operator{op}", None),)), tuple(operands[1:]), span=node.span)
     return run.call_method(place, f"operator{op}", call, scope)
+
+
+def _names_object(node: tree.Expression) -> bool:
+    """Return whether an expression is a name, a member or *this, which nothing is evaluated for twice."""
+    if isinstance(node, tree.Unary) and node.op == "*":
+        return isinstance(node.value, tree.Name) and node.value.last == "this"
+    return isinstance(node, tree.Name | tree.Member)
