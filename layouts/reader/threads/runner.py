@@ -190,7 +190,7 @@ class KernelRunner:
         places = None if address is None or address.const is None else spread_coefficient(address.const, self.threads)
         self._forget_addresses(places, data.size)
         if places is None:
-            self.shared.broken = self.shared.broken or "a store has an address that is not known"
+            self.shared.incomplete = self.shared.incomplete or "a store has an address that is not known"
             return
         if not self.follows_bytes:
             return

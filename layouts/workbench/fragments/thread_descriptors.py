@@ -79,8 +79,10 @@ def _locate_filled(run: KernelRunner) -> Iterator[LocatedUse]:
         key = use.span, use.calls, use.name
         count[key] = count.get(key, 0) + 1
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
-        if origin is None or run.shared.broken or origin.empty == origin.total:
+        if origin is None or run.shared.incomplete or origin.empty == origin.total:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
+        if run.shared.may_be_copied(find_described_places(use.word, use.seen)):
+            continue
         whole = len(origin.filled) in (find_extents(run.indices.get(origin.array, [])) or ())
         if whole or (not origin.padded and origin.filled.any(axis=1).all()):  # else rows up to the least M are left
             yield use, origin

@@ -30,7 +30,7 @@ def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
     for value in values:
         base = value.base if isinstance(value, CuteTensor) else None
         if base is not None and base.space == "shared":
-            run.shared.broken = run.shared.broken or f"{name} may write it"
+            run.shared.incomplete = run.shared.incomplete or f"{name} may write it"
             run.forget_stores()
         elif base is not None and isinstance(base.array, LocalMemory):
             base.array.forget_values()

@@ -32,6 +32,7 @@ from lanescope.reader.threads.language.values import fit_data
 from lanescope.reader.threads.memory.matrix_reads import note_allocation, read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import find_added, has_two, is_result, make_results, store_result
+from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import (
     DataBytes,
     LocalMemory,
@@ -64,7 +65,7 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
             raise
         return
     if assembly.code is None:
-        run.shared.broken = run.shared.broken or "an asm statement that is not read"
+        run.shared.incomplete = run.shared.incomplete or "an asm statement that is not read"
         run.forget_order()
     else:
         found = _list_instructions(assembly.code)
@@ -148,7 +149,7 @@ def _forget_outputs(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Make the outputs of a predicated instruction unknown, since it is not known which threads execute it."""
     head = opcode.split(".")[0]
     if head in ("st", "cp", "red", "stmatrix"):
-        code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
+        code.run.shared.incomplete = code.run.shared.incomplete or "a store under a predicate"
         code.run.run_otherwise(lambda: _execute_instruction(code, opcode, operands))
     else:
         for output in split_operands(operands[0].strip().strip("{}")) if operands else ():
@@ -157,7 +158,25 @@ def _forget_outputs(code: AsmCode, opcode: str, operands: list[str]) -> None:
 
 def _forget_shared_memory(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Mark shared memory as incomplete: an instruction that is not evaluated writes it."""
-    code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
+    code.run.shared.incomplete = code.run.shared.incomplete or f"{opcode.split('.shared')[0]} writes it"
+
+
+def _note_bulk_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    """Note where a bulk copy writes shared memory; what it writes is not followed here."""
+    shared, into = code.run.shared, re.search(r"bulk\S*?\.shared\S*\.global", opcode)
+    places = code.find_lanes(operands[0]) if into is not None else None
+    shared.copied = shared.copied or f"{opcode.split('.shared')[0]} writes it"
+    if places is not None:
+        shared.boxes |= set(places[code.run.mask].tolist())
+    elif into is not None:
+        _forget_shared_memory(code, opcode, operands)
+
+
+def _note_expected(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    """Note the bytes that an mbarrier expects of bulk copies."""
+    counts = code.find_lanes(operands[-1])
+    shared = code.run.shared
+    shared.expected = max(shared.expected, int(counts[code.run.mask].max())) if counts is not None else SHARED_BYTES
 
 
 def _read_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -283,7 +302,7 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
     if refused:  # a number in the line itself is found without running it
         run.stop_at_error("ptxas_refuses", refused, code.get_site(operands[2]))
     if count not in (4, 8, 16):
-        run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
+        run.shared.incomplete = run.shared.incomplete or "cp.async of a size that is not known"
         return
     known = isinstance(source, Pointer) and source.space == "global"
     site = code.get_site(operands[1], first=True)
@@ -307,7 +326,7 @@ def _run_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
     registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_shared_address(operands[0])
     if len(registers) != count:
-        run.shared.broken = run.shared.broken or "a store that is not read"
+        run.shared.incomplete = run.shared.incomplete or "a store that is not read"
         return
     data = join_data([fit_data(run, code.get_value(register), kind) for register in registers])
     run.store_shared(address, data, code.get_site(operands[0]))
@@ -359,5 +378,7 @@ _INSTRUCTIONS: InstructionRows = (
     (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
     *ELEMENTWISE,
     *INTEGER,
+    (re.compile(r"cp\.(?:reduce\.)?async\.bulk"), 1, _note_bulk_copy),
+    (re.compile(r"mbarrier\..*expect_tx"), 2, _note_expected),
     (re.compile(r".*(?:bulk|st\.async|stmatrix|\b(?:red|atom)\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
 )

@@ -327,7 +327,7 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if not isinstance(target, Pointer) or target.space != "shared":
         return forget_targets(run, [target, source], name)  # a group may come first
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
-        run.shared.broken = run.shared.broken or "a copy of a size that is not known"
+        run.shared.incomplete = run.shared.incomplete or "a copy of a size that is not known"
         return None
     data = run.load_global(source.array, source.offset, bytes_, node.arguments[1].span)
     data = _end_in_zeros(run, data, node.arguments[3:], scope) if name.startswith("__") else data
@@ -397,4 +397,4 @@ def forget_targets(run: KernelRunner, values: list[Any], name: str = "") -> None
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
             value.array.forget_values()
         elif isinstance(value, Pointer) and value.space == "shared":
-            run.shared.broken = run.shared.broken or f"{name or 'a function'} may write it"
+            run.shared.incomplete = run.shared.incomplete or f"{name or 'a function'} may write it"

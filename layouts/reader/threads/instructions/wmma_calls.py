@@ -194,7 +194,7 @@ def store_matrix(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         return
     if fragment is None:
         if pointer.space == "shared":
-            run.shared.broken = run.shared.broken or f"{name} writes it"
+            run.shared.incomplete = run.shared.incomplete or f"{name} writes it"
         return
     values = fragment.list_values()
     for place, value in zip(

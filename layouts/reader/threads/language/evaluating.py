@@ -303,7 +303,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     if _assign_cute_value(run, node, value, scope):
         return value
     if place is None and isinstance(node.target, tree.Call) and names_cute(run.text):
-        run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
+        run.shared.incomplete = run.shared.incomplete or "an element of a tensor is stored where it is not known"
         run.forget_stores()
     return _store_assigned(run, node, place, value, scope)
 

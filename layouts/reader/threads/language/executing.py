@@ -148,7 +148,7 @@ def _run_range(run: KernelRunner, loop: statements.RangeLoop, scope: Scope, mask
     items = _list_items(run, loop.values, scope)
     if items is None or len(loop.names) != 1:
         run.undecided = True
-        run.shared.broken = run.shared.broken or "a loop over a range is not followed"
+        run.shared.incomplete = run.shared.incomplete or "a loop over a range is not followed"
         run.forget_order()
         return mask
     left: list[Mask] = [run.nobody, run.nobody]
@@ -275,7 +275,7 @@ def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask
         run.run(switch.start, inner, mask)
     values, labels = get_number(run.evaluate(switch.value, inner)), _list_labels(run, switch, inner)
     if values is None or labels is None or (values.const is None and (not values.uniform or run.barriers is not None)):
-        run.shared.broken = run.shared.broken or "a switch"
+        run.shared.incomplete = run.shared.incomplete or "a switch"
         run.forget_order()
         return mask
     if values.const is None:
@@ -357,7 +357,7 @@ def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask
         which = 0 if jump.word == "break" else 1
         loops[-1][which] = run.join_masks(loops[-1][which], mask)
         return run.nobody
-    run.shared.broken = run.shared.broken or "a jump"
+    run.shared.incomplete = run.shared.incomplete or "a jump"
     run.forget_order()
     return mask
 

@@ -30,7 +30,7 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
     An `extern` array with a size is not dynamic: nvcc defines it (its warning 20044).
     """
     if kind is None:
-        run.shared.broken = "shared memory of a type that is not known"
+        run.shared.incomplete = run.shared.incomplete or "shared memory of a type that is not known"
         return None
     dims, item_type = kind.dims, replace(kind, dims=())
     sized = declaration.type is not None and declaration.type.dims[:1] not in ((), (None,))
@@ -45,7 +45,7 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
         return run.dynamic[key]
     size = item_type.size * prod(dims)
     if not size or size > _MOST_BYTES:
-        run.shared.broken = "shared memory of a size that is not known"
+        run.shared.incomplete = run.shared.incomplete or "shared memory of a size that is not known"
         return None
     run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
     return run.dynamic[key]

@@ -24,8 +24,9 @@ BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle nee
 class SharedMemory:
     """Shared memory of the block: the origin of each byte.
 
-    stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete;
-    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; top: where the
+    stored_again: bytes that one place of the text has stored twice or more; incomplete: why stores to it may be
+    missing; copied: the bulk copy that writes it; boxes: where bulk copies begin, and expected: the most bytes that an
+    mbarrier expects of them, 0 if it is not known; outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; top: where the
     arrays above dynamic shared memory begin; base: what addresses have before the offset in the block's own memory, in
     a cluster.
     """
@@ -40,11 +41,24 @@ class SharedMemory:
     dynamic: int = 1 << 17  # the address of dynamic shared memory
     placed: bool = False  # whether the text has declared it
     top: int = TOP
-    broken: str = ""
+    incomplete: str = ""
+    copied: str = ""
+    boxes: set[int] = field(default_factory=set)
+    expected: int = 0
     outside: set[int] = field(default_factory=set)
     changed: list[tuple[Ints, DataBytes]] | None = None  # bytes that stores have changed, and what they were before
     past: int = 0  # the end of the highest bytes that are certainly stored
     base: int = 0
+
+    @property
+    def broken(self) -> str:
+        """Why its contents may be incomplete, "" if they are not."""
+        return self.incomplete or self.copied
+
+    def may_be_copied(self, places: Ints) -> bool:
+        """Return whether a bulk copy may have written one of some bytes."""
+        at = np.array(sorted(self.boxes), np.int64)[:, None]
+        return bool(((places.ravel() >= at) & (places.ravel() < at + (self.expected or SHARED_BYTES))).any())
 
     def allocate_array(self, size: int) -> int:
         """Return the address of a new array: below dynamic shared memory, or far above it if that is placed."""
@@ -74,7 +88,7 @@ class SharedMemory:
         places = address[:, None] + np.arange(data.size)
         places = places[mask]
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
-            self.broken = "a store is out of range"
+            self.incomplete = "a store is out of range"
             return
         if ((places >= self.next - self.base) & (places < self.dynamic - self.base)).any():
             self.outside.add(writer)
