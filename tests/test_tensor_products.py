@@ -172,6 +172,12 @@ def test_exchanged_operands_of_square_tiles_are_found() -> None:
     assert [one.code for one in report.mistakes] == ["operands_exchanged"]
 
 
+def test_a_wrong_read_is_told_once() -> None:
+    """That D is not A·B follows from it."""
+    text = plant(("describe(sB + k * 16)", "describe(sB + k * 8)"), text=BY_TMA)
+    assert [finding.code for finding in check_whole(text).findings] == ["k_step_in_elements"]
+
+
 @pytest.mark.thorough
 def test_a_template_may_be_given_maps_of_several_ranks() -> None:
     """A copy has as many coordinates as its map has dimensions."""

@@ -48,6 +48,41 @@ def test_both_operands_of_a_right_kernel_are_verified() -> None:
     assert (made.verified, made.findings) == (2, [])
 
 
+B_BY_TMA = plant(
+    ("const half* B, float", "const __grid_constant__ CUtensorMap map, float"),
+    (
+        "      *(uint4*)&sB[r * 64 + (c ^ (r % 8)) * 8] = *(const uint4*)&B[(blockIdx.y * 64 + r) * K + k0 + c * 8];\n    }",
+        """    }
+    uint32_t bar = (uint32_t)__cvta_generic_to_shared(&full), to = (uint32_t)__cvta_generic_to_shared(sB);
+    if (threadIdx.x == 0) {
+      asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+                   :: "r"(to), "l"(&map), "r"(bar), "r"(k0), "r"(64 * (int)blockIdx.y));
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(8192));
+    }
+    while (!try_wait(bar, k0 / 64 & 1)) {}""",
+    ),
+    ("  float d[32]", "  __shared__ uint64_t full;\n  float d[32]"),
+    text=RIGHT,
+)
+
+
+@for_each(
+    ("old", "new", "verified", "codes"),
+    [
+        ("half sB", "half sB", 1, []),
+        ("sA[r * 64 + (c ^ (r % 8)) * 8]", "sA[r * 64 + c * 8]", 0, ["fragment_mismatch"]),
+        ("shared(sB)", "shared(sA)", 0, []),  # the box is in the bytes that threads fill
+        ("shared(sB)", "shared(sA + 2048)", 0, []),
+        ('"r"(8192)', '"r"(K)', 1, []),  # A is before the box
+    ],
+)
+def test_a_tile_that_threads_fill_may_be_beside_one_of_a_copy(
+    old: str, new: str, verified: int, codes: list[str]
+) -> None:
+    made = check_thread_tiles(plant((old, new), text=B_BY_TMA), {})
+    assert (made.verified, [one.code for one in made.findings]) == (verified, codes)
+
+
 def test_descriptors_reach_all_of_the_memory_that_a_block_may_have() -> None:
     arrays = RIGHT[RIGHT.index("  __shared__ __align__") : RIGHT.index("  float d")]
     behind = "  extern __shared__ __align__(1024) half s[];\n  half *sA = s, *sB = s + 70 * 1024;\n"

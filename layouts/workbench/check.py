@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lanescope.deadline import OverdueError
+from lanescope.descriptor.causes import TITLES
 from lanescope.errors import refuse_deep_recursion
 from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
@@ -274,7 +275,7 @@ def _run_threads(
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: Sequence[OpenPoint] = []
     if not found:
-        found, origins = _check_barriers(source, of_kernels, brief)
+        found, origins = _check_barriers(source, of_kernels, brief, any(one.code in TITLES for one in findings))
         settled = list_settled(source.code, origins)
         readers = frozenset(reader for one in descriptors for reader in one.readers) if settled else fragments.proved
         fragments = replace(fragments, settled=settled, proved=readers).join(origins.fragments)
@@ -321,11 +322,11 @@ _APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing", "element_ty
 
 
 def _check_barriers(
-    source: _EvaluatedText, of_kernels: Collection[CheckFinding], brief: Set[str]
+    source: _EvaluatedText, of_kernels: Collection[CheckFinding], brief: Set[str], misread: bool
 ) -> tuple[list[CheckFinding], OriginReport]:
     """Check mbarriers and the origin of D if the kernels have no mistakes from which theirs may follow.
 
-    brief: see _check_chosen; an edit that is to remove a mistake of the origin is tried on this first.
+    brief: see _check_chosen; an edit for a mistake of the origin is tried on this first. misread: by descriptors.
     """
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], OriginReport()
@@ -336,7 +337,7 @@ def _check_barriers(
     if origins is not None and any(one.code not in {*known, *DOUBTS} for one in origins.mistakes):
         return list(map(make_finding, origins.mistakes)), OriginReport()
     found = find_protocol_mistakes(source.text, macros, launches, MapFinder(text).list_bytes)
-    if any(one.code not in DOUBTS for one in found):
+    if misread or any(one.code not in DOUBTS for one in found):
         return list(map(make_finding, found)), OriginReport()
     origins = origins or judge()
     found += [one for one in origins.mistakes if one.code not in known]

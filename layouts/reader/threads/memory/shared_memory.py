@@ -26,9 +26,9 @@ class SharedMemory:
 
     stored_again: bytes that one place of the text has stored twice or more; incomplete: why stores to it may be
     missing; copied: the bulk copy that writes it; boxes: where bulk copies begin, and expected: the most bytes that an
-    mbarrier expects of them, 0 if it is not known; outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is; top: where the
-    arrays above dynamic shared memory begin; base: what addresses have before the offset in the block's own memory, in
-    a cluster.
+    mbarrier expects of them, 0 if it is not known; outside: the writers that have stored between all arrays and dynamic
+    shared memory, where nothing is; top: where the arrays above dynamic shared memory begin; base: what addresses have
+    before the offset in the block's own memory, in a cluster.
     """
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
