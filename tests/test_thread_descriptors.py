@@ -51,12 +51,13 @@ def test_both_operands_of_a_right_kernel_are_verified() -> None:
 B_BY_TMA = plant(
     ("const half* B, float", "const __grid_constant__ CUtensorMap map, float"),
     (
-        "      *(uint4*)&sB[r * 64 + (c ^ (r % 8)) * 8] = *(const uint4*)&B[(blockIdx.y * 64 + r) * K + k0 + c * 8];\n    }",
+        "      *(uint4*)&sB[r * 64 + (c ^ (r % 8)) * 8] ="
+        " *(const uint4*)&B[(blockIdx.y * 64 + r) * K + k0 + c * 8];\n    }",
         """    }
     uint32_t bar = (uint32_t)__cvta_generic_to_shared(&full), to = (uint32_t)__cvta_generic_to_shared(sB);
     if (threadIdx.x == 0) {
-      asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
-                   :: "r"(to), "l"(&map), "r"(bar), "r"(k0), "r"(64 * (int)blockIdx.y));
+      asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                   " [%0], [%1, {%3, %4}], [%2];" :: "r"(to), "l"(&map), "r"(bar), "r"(k0), "r"(64 * (int)blockIdx.y));
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(8192));
     }
     while (!try_wait(bar, k0 / 64 & 1)) {}""",
