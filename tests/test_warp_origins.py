@@ -11,7 +11,7 @@ from tests.transfer_kernels import plant
 KERNEL = r"""
 #include <cuda.h>
 #include <cuda_fp16.h>
-constexpr int BM = 64, BN = 64, BK = 64, STAGES = 2, TILE = BM * BK * 2;
+constexpr int BM = 64, BN = 16, BK = 64, STAGES = 2, TILE = BM * BK * 2, PART = BN * BK * 2;
 __device__ unsigned chunk(unsigned tile, int row, int c) { return tile + row * 128 + ((c ^ (row % 8)) * 16); }
 __device__ void wait(unsigned bar, int parity) {
   unsigned done = 0;
@@ -40,13 +40,13 @@ __global__ void gemm(const __grid_constant__ CUtensorMap ta, const __grid_consta
       for (int t = 0; t < K / BK; ++t) {
         const unsigned s = t % STAGES, to = __cvta_generic_to_shared(tiles[s]);
         if (t >= STAGES) wait(empty + 8 * s, (t / STAGES - 1) % 2);
-        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bar + 8 * s), "r"(2 * TILE));
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bar + 8 * s), "r"(TILE + PART));
         copy(to, &ta, t * BK, m, bar + 8 * s);
         copy(to + TILE, &tb, t * BK, n, bar + 8 * s);
       }
     return;
   }
-  float d[8][4] = {};
+  float d[BN / 8][4] = {};
   for (int t = 0; t < K / BK; ++t) {
     const unsigned s = t % STAGES, tile = __cvta_generic_to_shared(tiles[s]);
     wait(bar + 8 * s, t / STAGES % 2);
@@ -55,7 +55,7 @@ __global__ void gemm(const __grid_constant__ CUtensorMap ta, const __grid_consta
       asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                    : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
                    : "r"(chunk(tile, warp * 16 + lane % 16, k * 2 + lane / 16)));
-      for (int j = 0; j < 8; ++j) {
+      for (int j = 0; j < BN / 8; ++j) {
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                      : "=r"(b[0]), "=r"(b[1]) : "r"(chunk(tile + TILE, j * 8 + lane % 8, k * 2 + lane / 8 % 2)));
         asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9},"
@@ -66,7 +66,7 @@ __global__ void gemm(const __grid_constant__ CUtensorMap ta, const __grid_consta
     }
     if (lane == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(empty + 8 * s));
   }
-  for (int j = 0; j < 8; ++j)
+  for (int j = 0; j < BN / 8; ++j)
     for (int e = 0; e < 4; ++e)
       C[(m + warp * 16 + lane / 4 + e / 2 * 8) * N + n + j * 8 + lane % 4 * 2 + e % 2] = d[j][e];
 }
@@ -99,7 +99,7 @@ MISTAKES = [
     ("lane / 8 % 2", "lane / 16 % 2", "k_repeated", "k * 2"),
     ("&tb, t * BK, n,", "&tb, t * BK, m,", "row_coordinate_wrong", "copy(to + TILE"),
     ("&ta, t * BK, m,", "&ta, m, t * BK,", "coordinates_exchanged", "copy(to, &ta"),
-    ('"r"(2 * TILE)', '"r"(TILE)', "expect_tx_bytes", "(TILE)"),
+    ('"r"(TILE + PART)', '"r"(TILE)', "expect_tx_bytes", "(TILE)"),
     ("(m + warp * 16 +", "(m + warp * 8 +", "result_misplaced", "C[("),
     ('"r"(b[0]), "r"(b[1]));', '"r"(b[1]), "r"(b[0]));', "registers_exchanged", "(b[1])"),
 ]
@@ -119,7 +119,7 @@ def drop(text: str, first: str, past: str) -> str:
 
 ISSUE = """    if (threadIdx.x == 0) {
       const unsigned to = tile;
-      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bar + 8 * s), "r"(2 * TILE));
+      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(bar + 8 * s), "r"(TILE + PART));
       copy(to, &ta, t * BK, m, bar + 8 * s);
       copy(to + TILE, &tb, t * BK, n, bar + 8 * s);
     }
@@ -128,7 +128,7 @@ ISSUE = """    if (threadIdx.x == 0) {
 
 
 def test_a_tile_that_is_filled_again_before_it_was_read_is_found() -> None:
-    text = drop(drop(KERNEL, "  if (warp == 4) {", "  float d[8]"), "    if (lane == 0) asm", "  }\n  for (int j")
+    text = drop(drop(KERNEL, "  if (warp == 4) {", "  float d["), "    if (lane == 0) asm", "  }\n  for (int j")
     loop = "    wait(bar + 8 * s, t / STAGES % 2);\n", ISSUE
     text = plant(loop, ("STAGES = 2", "STAGES = 1"), (" 160>>>", " 128>>>"), text=text)
     right = plant(("  }\n  for (int j", "    __syncthreads();\n  }\n  for (int j"), text=text)
