@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import Ints
@@ -84,7 +85,7 @@ class StoredTile:
         """Whether threads that hold elements of the tile store none: it may have rows that D has not."""
         stores = [store for store in self.stores if isinstance(store, ResultStore)]
         threads = [store.data.thread[store.active][store.data.record[store.active] < 0] for store in stores]
-        return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < 32 * self.sum.finder.width
+        return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < WARP * self.sum.finder.width
 
     def order(self, turned: bool) -> StoredTile:
         """Return the tile with the row and column of each element's place. turned: whether D is stored by columns."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.storage import Ints, Mask
 from lanescope.reader.threads.memory.tile_records import BoxMove
@@ -241,7 +242,7 @@ def _depends_on_warps(tiles: Sequence[StoredTile]) -> bool:
     """Return whether all elements of some warps come to wrong places, and none of the others."""
     found: dict[tuple[int, int], set[bool]] = {}
     for n, tile in enumerate(tiles):
-        each = 32 if tile.sum.products[0].in_memory else 16  # rows of a warp
+        each = WARP if tile.sum.products[0].in_memory else 16  # rows of a warp
         warps: Ints = np.searchsorted(tile.sum.rows, tile.made[:, 0]) // each
         wrong: Mask = np.asarray(tile.find_shifts().any(axis=1))
         for warp in np.unique(warps).tolist():

@@ -64,6 +64,7 @@ from lanescope.workbench.products.stored_tiles import list_tiles
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
 from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
+    OUTSIDE,
     UNSHOWN,
     find_open_result,
     is_outside,
@@ -89,7 +90,6 @@ _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _NO_MULTIPLE = "its code divides M, N or K by a number that the sizes of the run are no multiples of"
 _REFUSED = f"K may have to be less than {DEPTH}, that of the run"
 _LATE = "the time limit was reached before enough of its blocks were run"
-_GROUPED = "multiplies rows or columns outside the matrices"
 _UNREPLAYED = "the order of its copies and products, or where it is stored, is not known"
 
 
@@ -130,8 +130,8 @@ def check_origins(
 def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     """Judge the kernels with the usual K, and with those that what is open asks for; None if the program refuses it."""
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
-    for size, before in ((DEEP, _UNREPLAYED), (WIDE, _GROUPED)):
-        asked = report is not None and any(before in point.reason for point in report.open)
+    for size, before in ((DEEP, _UNREPLAYED), (WIDE, OUTSIDE)):
+        asked = report is not None and any(point.reason.endswith(before) for point in report.open)
         asked |= size == WIDE and report is not None and any(one.code == "tiles_left" for one in report.mistakes)
         if asked and not limits_depth(first.source.blank, size):
             report = replace(first, size=size).judge() or report
@@ -211,7 +211,7 @@ class OriginJudge:
         if not sums or not sums[0].get_depth(0):
             return None
         if open_:
-            kinds = list_size_edits(sized, finders, sums, [one.message for one in open_])
+            kinds = list_size_edits(sized, finders, sums, [one.reason for one in open_])
             found = ((describe, self._find_edits(sized, tried)) for describe, tried in kinds)
             return next((describe(text, edits) for describe, edits in found if edits), None)
         bounds = list(list_bound_edits(sized, finders, sums, proved=True))
@@ -356,7 +356,7 @@ def _judge_kernel(finders: Sequence[OriginFinder], sized: SizedText, grid: Block
     mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0], blank_text(finders[0].run.text))
     sizes = given.sizes if given is not None else None
     reason = "" if mistake else find_open_result(finders, tiles, sizes, grid)
-    if reason == UNSHOWN or reason.endswith(_GROUPED):
+    if reason == UNSHOWN or reason.endswith(OUTSIDE):
         mistake = _find_missing_tile(finders, tiles, sized, grid)
     if mistake or reason or given is None:
         return mistake, "" if mistake else reason

@@ -52,7 +52,7 @@ def list_size_edits(
     """Yield (what describes edits, the edits) for a text of which D is not A·B. reasons: why not."""
     yield describe_slices, list_slice_edits(sized, finders, sums)
     yield describe_launch, list_launch_edits(sized, finders, sums)
-    if any(UNORDERED in one for one in reasons):
+    if UNORDERED in reasons:
         yield describe_pitch, list_pitch_edits(sized, finders, sums)
     else:
         yield describe_bound, list_bound_edits(sized, finders, sums, proved=False)

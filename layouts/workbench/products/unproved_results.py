@@ -32,6 +32,7 @@ from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
 UNORDERED = "its elements are not stored as the rows and columns of one matrix of its size"
+OUTSIDE = "multiplies rows or columns outside the matrices"
 UNSHOWN = "the blocks that were run do not show that all of its tiles are computed, each once"
 PRODUCT = "D", "A·B"
 AGAIN, AMONG = "again", "among"  # how blocks along z overlap others
@@ -80,7 +81,7 @@ def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles)
     """Yield what is open about the places of D."""
     outside = [one.block for one in sums if is_outside(one)]
     if outside:
-        yield f"block {outside[0]} multiplies rows or columns outside the matrices"
+        yield f"block {outside[0]} {OUTSIDE}"
     if any(finder.trace.staged.latest is not None for finder in finders):
         yield "warpgroups store it to the same bytes of shared memory, and which of them is first is not followed"
     if any(_shares_barrier(finder.trace.events) for finder in finders):
