@@ -72,6 +72,9 @@ class OpenQuestion:
     place: SourceSpan
     needs: Annotated[list[str], Description("Names that -D takes for it.")]
     result: Annotated[str, Description("The result that is not known, such as D of a kernel; empty for others.")] = ""
+    operand: Annotated[str, Description("The operand without a verdict: A or B; empty for others.")] = ""
+    reader: Annotated[str, Description("The instruction that reads the operand.")] = ""
+    reason: Annotated[str, Description("Why the operand has no verdict.")] = ""
 
 
 @fact

@@ -14,6 +14,7 @@ from lanescope.app.check.running import (
     name_unrecognized,
 )
 from lanescope.inputs import format_count, join_words
+from lanescope.workbench.check_report import describe_unverified_operand
 
 _MOST_RESULTS = 3  # kernels that are named
 
@@ -33,8 +34,7 @@ def collect_notes(report: CheckReport) -> list[ReportNote]:
     for doubt in report.doubts:
         places.setdefault((doubt.message, doubt.code), []).append(doubt.place)
     reported = set[str]()
-    for message, place in _join_questions(report.open):
-        reason = message.partition(" is not verified: ")[2]
+    for message, reason, place in _join_questions(report.open):
         if reason in report.unverified and reason not in reported:  # one note for an operand and its reads
             reported.add(reason)
             message = f"{message} ({format_count(report.unverified[reason], 'read')})"
@@ -52,19 +52,16 @@ def collect_notes(report: CheckReport) -> list[ReportNote]:
     return sorted(notes, key=rank)
 
 
-def _join_questions(questions: Iterable[OpenQuestion]) -> Iterator[tuple[str, SourceSpan]]:
-    """Yield (message, place) of open questions; one for all instructions that read an operand at one place."""
-    groups: dict[tuple[str, str, SourceSpan], list[str]] = {}
+def _join_questions(questions: Iterable[OpenQuestion]) -> Iterator[tuple[str, str, SourceSpan]]:
+    """Yield (message, reason, place) of open questions; one for all instructions that read an operand at one place."""
+    groups: dict[tuple[str, str, SourceSpan], list[OpenQuestion]] = {}
     for question in questions:
-        head, verb, reason = question.message.partition(" is not verified: ")
-        operand, of, instruction = head.partition(" of ")
-        joins = bool(verb and of) and len(operand) == 1
-        key = (operand if joins else question.message, reason if joins else "", question.place)
-        groups.setdefault(key, []).append(instruction if joins else "")
-    for (operand, reason, place), instructions in groups.items():
-        others = len(instructions) - 1
-        more = f" and of {format_count(others, 'other instruction')}" if others else ""
-        yield (f"{operand} of {instructions[0]}{more} is not verified: {reason}" if reason else operand), place
+        key = (question.operand or question.message, question.reason, question.place)
+        groups.setdefault(key, []).append(question)
+    for (_, reason, place), (first, *others) in groups.items():
+        readers = f"{first.reader} and of {format_count(len(others), 'other instruction')}"
+        joined = describe_unverified_operand(first.operand, readers, reason) if others and first.operand else ""
+        yield joined or first.message, reason, place
 
 
 def list_totals(report: CheckReport) -> Iterator[str]:

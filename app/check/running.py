@@ -162,6 +162,9 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
                     place=source.locate(item.span),
                     needs=list(item.needs),
                     result=f"{item.result} of {item.kernel}" if item.of_result else "",
+                    operand=item.operand,
+                    reader=item.reader,
+                    reason=item.reason if item.operand else "",
                 )
                 for item in result.open
             ),

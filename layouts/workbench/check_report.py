@@ -29,7 +29,8 @@ FindRepair = Callable[[Iterable[Span]], ProductRepair | None]  # takes places wh
 class OpenPoint:
     """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it.
 
-    result, kernel: D or O, and the kernel of which it is not known, "" for another question; reason: why.
+    result, kernel: D or O, and the kernel of which it is not known, "" for another question; operand, reader: of which
+    no read has a verdict; reason: why.
     """
 
     message: str
@@ -37,12 +38,19 @@ class OpenPoint:
     needs: tuple[str, ...] = ()
     result: str = ""
     kernel: str = ""
+    operand: str = ""
+    reader: str = ""
     reason: str = ""
 
     @property
     def of_result(self) -> bool:
         """Whether it is what a kernel computes."""
         return bool(self.result)
+
+
+def describe_unverified_operand(operand: str, reader: str, reason: str) -> str:
+    """Return the sentence that the reads of an operand have no verdict."""
+    return f"{operand} of {reader} is not verified: {reason}"
 
 
 @dataclass(frozen=True, slots=True)

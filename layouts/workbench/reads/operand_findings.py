@@ -14,7 +14,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.inputs import format_count, join_words
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.workbench import OperandStep, VerifiedOperand, Workbench, build_workbench
-from lanescope.workbench.check_report import OpenPoint
+from lanescope.workbench.check_report import OpenPoint, describe_unverified_operand
 from lanescope.workbench.reads import tile_starts
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import find_constant_place, is_explained
@@ -72,7 +72,8 @@ def _make_unverified_point(bench: Workbench, operand: VerifiedOperand) -> OpenPo
     """Return the open point for an operand without a verdict, with the reason."""
     at = bench.pieces[operand.descriptor].spans[0]
     reader = f"one of {operand.one_of} instructions" if operand.one_of else operand.instruction
-    return OpenPoint(f"{operand.name.upper()} of {reader} is not verified: {describe_lack(operand)}", at)
+    name, reason = operand.name.upper(), describe_lack(operand)
+    return OpenPoint(describe_unverified_operand(name, reader, reason), at, operand=name, reader=reader, reason=reason)
 
 
 def drop_proved_points(
