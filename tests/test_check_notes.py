@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.app.check.facts import CheckedSource, SourceText
+from lanescope.app.check.notes import collect_notes
 from lanescope.app.check.printing import list_notes, list_stats
 from lanescope.app.check.running import check_source, describe_gap, merge_reports
 from lanescope.workbench.check_report import CheckReport
@@ -198,3 +199,17 @@ def test_a_file_has_a_note_of_its_own_if_it_says_more_than_those_of_its_kernels(
     facts |= {"file": "a.cu", "lines": 1, "included": [], "unfound": [], "tensor_maps": 0, "verified": 0, "placed": 0}
     source = CheckedSource(**{**facts, "multiplier": "", "target": "", **changes})
     assert bool(list(list_notes(replace(merge_reports(()), sources=[source])))) is printed
+
+
+def test_instructions_that_read_one_operand_have_one_note() -> None:
+    multiply = """  asm volatile("wgmma.mma_async.sync.aligned.m64n%dk16.f32.f16.f16 {%%0}, %%1, %%2, 1, 1, 1, 0, 0;"
+               : "+f"(d[0]) : "l"(desc), "l"(b));
+"""
+    word = "(uint64_t)((__cvta_generic_to_shared(a) & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62"
+    head = f"__global__ void f(float* d) {{\n  __shared__ half a[64 * 64];\n  uint64_t desc = {word};\n"
+    text = head + "".join(multiply % n for n in (8, 16, 24)) + "}\n"
+    (note,) = collect_notes(merge_reports([check_source(SourceText("a.cu", text))]))
+    assert note.message == (
+        "A of wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 and of 2 other instructions is not verified:"
+        " nothing in the file says how A is stored. (3 reads)"
+    )
