@@ -208,7 +208,7 @@ def test_instructions_that_read_one_operand_have_one_note() -> None:
     word = "(uint64_t)((__cvta_generic_to_shared(a) & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62"
     head = f"__global__ void f(float* d) {{\n  __shared__ half a[64 * 64];\n  uint64_t desc = {word};\n"
     text = head + "".join(multiply % n for n in (8, 16, 24)) + "}\n"
-    (note,) = collect_notes(merge_reports([check_source(SourceText("a.cu", text))]))
+    (note,) = collect_notes(merge_reports([check_source(SourceText("a.cu", text), 60)]))
     assert note.message == (
         "A of wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 and of 2 other instructions is not verified:"
         " nothing in the file says how A is stored. (3 reads)"
