@@ -1,8 +1,7 @@
-"""/chain and /banks: API, pages, commands, and the generated loop."""
+"""/chain and /banks: API, pages, and the generated loop. tests/golden/terminal has the commands."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import cache
 
@@ -13,7 +12,6 @@ from lanescope.app.hardware import chain_runs, verification
 from lanescope.ptx import hardware_runs
 from tests.cases import for_each
 from tests.client import Client
-from tests.command import run_lanescope
 from tests.ptxas import nvrtc
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -291,29 +289,3 @@ def test_pages_keep_what_was_wrong(client: Client, path: str, says: str) -> None
     assert page.status_code == 422 and 'role="alert"' in page.text
     alert = page.text[page.text.index('role="alert"') :].split("</p>")[0]
     assert says in alert, alert
-
-
-def test_commands() -> None:
-    right = run_lanescope("chain", MMA, "b", "--storage", "kind=rows", "--storage", "pitch_bytes=144", "--json")
-    assert right.returncode == 0 and json.loads(right.stdout)["ways"] == 1
-    assert run_lanescope("chain", MMA, "b", "--load", LOAD.replace("x2", "x2.trans")).returncode == 1
-    nothing = run_lanescope("chain", "mma.m16n8k32.row.col.s32.s8.s8.s32", "b", "--major", "MN")
-    assert nothing.returncode == 1 and "pairs of bytes stay together" in nothing.stdout
-    assert run_lanescope("banks", "ldmatrix.x4").returncode == 1
-    assert run_lanescope("banks", "ldmatrix.x4", "--swizzle", "128B").returncode == 0
-    assert "Swizzle<3,4,3>" in run_lanescope("banks", "--solve").stdout
-    address = ",".join(map(str, COLUMN))
-    solved = run_lanescope("banks", "ld.shared.b32", "--address", address, "--solve", "--json")
-    assert solved.returncode == 0 and json.loads(solved.stdout)["swizzle"]["text"] == "Sw<5,2,5>"
-    assert run_lanescope("banks", "ld.shared.b32", "--address", address, "--swizzle", "5,2,5").returncode == 0
-    many = run_lanescope("banks", "ldmatrix.x4", "--solve", "--also", f"ld.shared.b32:{address}")
-    assert many.returncode == 1 and "needs 16 contiguous bytes" in many.stdout
-    assert run_lanescope("banks", "--solve", "--swizzle", "128B").returncode == 2
-    assert run_lanescope("banks", "ld.nothing").returncode == 2
-    for words in (("banks", "ldmatrix.x4"), ("gpu", "run", "banks", "ldmatrix.x4", "--backend", "numpy")):
-        wrong = run_lanescope(*words, "--address", "0, zero")
-        assert (
-            wrong.returncode == 2
-            and "'0, zero' is not a list of numbers" in wrong.stderr
-            and "Traceback" not in wrong.stderr
-        )

@@ -1,8 +1,7 @@
-"""Shared memory and descriptors over HTTP, on the pages and in the shell."""
+"""Shared memory and descriptors over HTTP and on the pages. tests/golden/terminal has the commands."""
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from typing import Any
@@ -16,7 +15,6 @@ from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.cases import for_each
 from tests.client import Client
-from tests.command import run_lanescope
 from tests.ptxas import nvrtc
 from tests.test_verify import build_canonical
 
@@ -159,59 +157,6 @@ def test_tile_code_computes_the_tile() -> None:
             for mn, k in ((0, 0), (9, 33), (77, 127), (127, 64)):
                 value = eval(after, {}, {"before": eval(before, {}, {"mn": mn, "k": k})})
                 assert value == tile.compute_offsets()[mn, k * per]
-
-
-def test_command_line(client: Client) -> None:
-    words = [
-        "descriptor",
-        "verify",
-        "0x4000004004000101",
-        "--instruction",
-        FIXED,
-        "--storage",
-        "swizzle=128B",
-        "--storage",
-        "mn=64",
-        "--storage",
-        "k=64",
-        "--storage",
-        "base=0x1000",
-    ]
-    done = run_lanescope(*words)
-    assert done.returncode == 1 and "start_wrong" in done.stdout and "repair: 0x4000004004000100" in done.stdout
-    assert "(start_address 0x101 → 0x100 in the field)" in done.stdout
-    words[2] = "0x4000004004000100"
-    assert run_lanescope(*words[:5], "--storage", "swizzle=128B,mn=64, k=64 base=0x1000").returncode == 0
-    assert (
-        run_lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)").returncode
-        == 0
-    )
-    plain = run_lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=(64,64):(64,1)").stdout
-    assert "would match if stored with: --storage 'kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)'" in plain
-    unknown = run_lanescope(*words[:5])
-    assert (
-        unknown.returncode == 2
-        and "--storage kind=canonical,element_bits=16,major=K,swizzle=128B,mn=64,k=64" in unknown.stdout
-    )
-    assert run_lanescope(*words).returncode == 0
-    assert json.loads(run_lanescope(*words, "--json").stdout)["verdict"] == "match"
-    assert run_lanescope(*words, "--storage", "nonsense").returncode == 2
-    assert (
-        json.loads(run_lanescope("descriptor", "decode", "0x4000004004000101", "--json").stdout)
-        == client.get("/api/v1/descriptors/0x4000004004000101").json()
-    )
-    assert (
-        run_lanescope(
-            "descriptor", "encode", "--start-address", "0x1000", "--sbo-bytes", "1024", "--swizzle", "128B"
-        ).stdout.strip()
-        == "0x4000004000010100"
-    )
-    assert run_lanescope("descriptor", "encode", "--start-address", "8").returncode == 2
-    assert (
-        json.loads(run_lanescope("smem", "--mn", "128", "--json").stdout)
-        == client.get("/api/v1/smem/tile?mn=128").json()
-    )
-    assert "Sw<3,3,3>" in run_lanescope("smem").stdout
 
 
 def test_pages_keep_what_was_typed(client: Client) -> None:
