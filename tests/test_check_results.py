@@ -202,7 +202,7 @@ STAGED = (
 
 @for_each(
     "wrong",
-    ["", "e / 2 * 8) -> e / 2 * 4)", "+ e % 2 -> + e / 2", "lane % 4 * 2 -> lane % 2 * 2"],
+    ["e / 2 * 8) -> e / 2 * 4)", "+ e % 2 -> + e / 2", "lane % 4 * 2 -> lane % 2 * 2", ""],
     sample=1,
 )
 def test_elements_of_d_that_are_staged_over_others_are_found(wrong: str) -> None:

@@ -75,8 +75,8 @@ def check(*edits: tuple[str, str]) -> tuple[list[tuple[str, str]], bool]:
 @for_each(
     ("old", "new"),
     [
-        ("const int lane", "const int lane"),
         ("__expf((s[j][e] - best) * w)", "exp2f(fmaf(s[j][e], w, -best * w))"),
+        ("const int lane", "const int lane"),
         (
             ELEMENTS,
             ELEMENTS + "\n          s[j][e] = kv + j * 8 + e % 2 > blockIdx.x * 16 + lane ? -INFINITY : s[j][e];",

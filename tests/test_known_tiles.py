@@ -245,8 +245,8 @@ PARTS = plant(
 @for_each(
     ("change", "why"),
     [
-        (("float* C", "float* C"), ""),
         (("(blockIdx.z + 1) * (K / splits)", "(blockIdx.z + 1) * (K / splits) - BK"), "not the sum over each"),
+        (("float* C", "float* C"), ""),
     ],
     sample=1,
 )
@@ -282,7 +282,7 @@ TURNED = plant(
 
 @for_each(
     ("change", "why"),
-    [(("half* C", "half* C"), ""), (("BN + row) * M", "BN + row) * 4096"), "row and column")],
+    [(("BN + row) * M", "BN + row) * 4096"), "row and column"), (("half* C", "half* C"), "")],
     sample=1,
 )
 def test_columns_of_d_may_become_rows_in_shared_memory(change: tuple[str, str], why: str) -> None:
@@ -312,8 +312,8 @@ GUARD = "if (tile + kStages - 1 < tiles) load_tile"
 @for_each(
     ("changes", "found"),
     [
-        ((), []),
         (((GUARD, "load_tile"),), [("load_outside", "load_tile((slot + kStages - 1) % kStages, tile + kStages - 1)")]),
+        ((), []),
         (((GUARD, GUARD.replace("<", "<=")),), [("load_outside", "load_tile((slot + kStages - 1) % kStages,")]),
         ((("    load_tile(s, s);", "    if (s < K / BK) load_tile(s, s);"),), []),
     ],
