@@ -65,7 +65,7 @@ LOADED = """    phase ^= 1;
 """
 
 
-@for_each("spelled", ["ptx::", "cuda::ptx::"], sample=1)
+@for_each("spelled", ["ptx::", "cuda::ptx::"])
 def test_functions_of_cudas_ptx_are_known_by_an_alias_and_by_their_whole_name(spelled: str) -> None:
     """The first left the kernel unchecked; of the second nothing was taken to arrive at the mbarrier of the copies."""
     text = KERNELS["ptxns"].replace(INITIALIZED.partition("\n")[0] + "\n", INITIALIZED).replace("ptx::", spelled)
