@@ -111,6 +111,12 @@ def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     assert line in dict(found).get(code, f"none of it: {found}")
 
 
+def test_two_tiles_of_one_map_are_found() -> None:
+    text = plant(("BN = 16", "BN = 64"), ("&tb, t * BK, n,", "&ta, t * BK, n,"), text=KERNEL)
+    (found,) = locate_findings(text, run_blocks(text).mistakes)
+    assert found == ("tma_map_other", "copy(to + TILE, &ta, t * BK, n, bar + 8 * s);")
+
+
 def drop(text: str, first: str, past: str) -> str:
     """Return a text without the part from one text to another."""
     head, _, rest = text.partition(first)
