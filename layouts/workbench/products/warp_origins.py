@@ -21,7 +21,7 @@ from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.product_origins import LoadedBox, OperandOrigin, OriginFinder
 
-_LINE_BITS, _MOST_DIMENSIONS = 20, 3  # bytes of a line of a tensor are fewer than a number of these bits has
+_LINE_BITS = 20  # bytes of a line of a tensor are fewer than a number of these bits has
 _LEAST_SLICES = 3
 
 
