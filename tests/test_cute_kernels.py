@@ -7,7 +7,7 @@ import pytest
 from lanescope.reader.threads.language.program import Scope, parse_expression
 from lanescope.reader.threads.runner import KernelRunner
 from tests.cases import for_each
-from tests.checked import check_text, search_cause
+from tests.checked import check_text, check_whole, search_cause
 from tests.sample import take_rows
 from tests.transfer_kernels import plant
 
@@ -296,3 +296,13 @@ def test_a_slice_of_a_swizzled_layout_keeps_its_offset() -> None:
     assert str(run.evaluate(parse_expression(layout), run.globals)) == "Sw<3,3,3> o 512 o (8,64):(64,1)"
     index = run.evaluate(parse_expression("make_layout(make_shape(8, K), make_stride(K, _1{}))(1, 2)"), run.globals)
     assert index is None or index.known is None
+
+
+def test_sizes_that_a_shape_names_are_told_apart() -> None:
+    """The kernel has no parameter M, N or K, but one whose modes its launch gives by these names."""
+    assert check_whole(TURNED).open == ()
+    wrong = plant(
+        ("select<0, 1>(problem), make_stride(get<1>", "select<0, 1>(problem), make_stride(get<0>"), text=TURNED
+    )
+    (open_,) = check_whole(wrong).open
+    assert open_.message.startswith("D of turned_gemm is not known to be A·B")

@@ -27,6 +27,8 @@ _INTEGER = re.compile(r"(?:(?:const|unsigned|signed|long|int|size_t|u?int(?:32|6
 _CONSTANT = re.compile(r"\b([A-Za-z_]*[MNK](?:_[A-Za-z]+)?)(?:\s*=\s*|[ \t]+)(\d+)\b")
 _BLOCK = re.compile(r"blockIdx|ctaid|block_rank|group_index")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_SHAPE = re.compile(r"\bmake_shape\s*\(\s*([\w.]+)\s*,\s*([\w.]+)\s*,\s*([\w.]+)\s*\)")
+_OF_SHAPE = re.compile(r"shape|problem|mnk", re.I)  # in the name of a parameter that is a tuple of M, N and K
 _MEMBER = re.compile(r"(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)*[A-Za-z_]\w*")
 
 
@@ -122,6 +124,9 @@ def find_letters(text: str, function: FunctionText, recorded: Iterable[KernelLau
     """Return which of m, n and k integers among a kernel's parameters, or members of these, are called."""
     pointers = list_pointers(text, function)  # such as K of attention
     members = {name for one in recorded if one.name == function.name for _, name, _ in one.members}
+    if any(map(_OF_SHAPE.search, function.parameters)):
+        shapes = (set(map(shorten_name, one.groups())) for one in _SHAPE.finditer(blank_text(text)))
+        members |= next((shape for shape in shapes if shape == set(_LETTERS)), set())
     return {shorten_name(name) for name in members.union(function.parameters) - pointers} & set(_LETTERS)
 
 

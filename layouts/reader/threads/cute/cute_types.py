@@ -283,16 +283,30 @@ def find_member_type(run: KernelRunner, owner: Any, name: str) -> Any:
 
 
 def make_cute_argument(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
-    """Return the argument of a kernel whose type is CuTe's; in a run with known sizes, open numbers have that size."""
+    """Return the argument of a kernel whose type is CuTe's; in a run with known sizes, open numbers have those by their
+    names.
+    """
     value = simplify(run.evaluate_template(type_, scope))
     return _close_numbers(run, value) if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None
+
+
+def _find_size(run: KernelRunner, number: ThreadNumber) -> int:
+    """Return the known size that a number is by its name, such as M of make_shape(M, N, K)."""
+    assert run.sizes is not None
+    name = "·".join(" ".join(term) for term in number.terms)
+    if name not in run.sizes:
+        run.unsized.add(name)
+        return run.size
+    return run.sizes[name]
 
 
 def _close_numbers(run: KernelRunner, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_close_numbers(run, item) for item in value)
     if isinstance(value, SizedType) and value.integer and run.size:
+        if run.sizes is not None:
+            run.unsized.add(f"shape of {value.name}")
         return run.size
     if isinstance(value, ThreadNumber) and value.known is None and run.size:
-        return run.size
+        return run.size if run.sizes is None else _find_size(run, value)
     return value if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None
