@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lanescope.cute.algebra import make_layout
@@ -9,9 +10,9 @@ from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, parse_library
 from lanescope.reader.threads.language.arguments import hold_value
-from lanescope.reader.threads.language.names import find_type, resolve_path
+from lanescope.reader.threads.language.names import evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
-from lanescope.reader.threads.language.program import Scope, enter_definitions
+from lanescope.reader.threads.language.program import Scope, enter_definitions, parse_expression
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.reader.threads.runner import KernelRunner
@@ -47,9 +48,17 @@ def bind_sizes(
 
 
 def find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
-    """Return what the text itself calls like a template parameter without an argument."""
-    named = parameter.default is None and parameter.name in host.globals.names
-    return resolve_path(host, ((parameter.name, None),), host.globals) if named else None
+    """Return what the text itself calls like a template parameter without an argument, also in a function if that is
+    one type.
+    """
+    if parameter.default is not None or not parameter.name:
+        return None
+    if parameter.name in host.globals.names:
+        return resolve_path(host, ((parameter.name, None),), host.globals)
+    aliases = set(re.findall(rf"\busing\s+{parameter.name}\s*=\s*([\w:]+)\s*;", host.text))
+    call = parse_expression(f"f<{aliases.pop()}>()") if len(aliases) == 1 else None
+    given = call.function.path[-1][1] if isinstance(call, tree.Call) and isinstance(call.function, tree.Name) else None
+    return evaluate_template(host, given[0], host.globals) if given else None
 
 
 def make_key(value: Any) -> Any:
