@@ -17,6 +17,7 @@ from lanescope.cute.algebra.casts import (
     recast as recast,
     require_inside as require_inside,
     slice_and_offset as slice_and_offset,
+    swizzle_addresses as swizzle_addresses,
     swizzle_elements as swizzle_elements,
     upcast as upcast,
     with_shape as with_shape,

@@ -70,6 +70,14 @@ def swizzle_elements(layout: CuteLayout) -> CuteLayout:
     return replace(layout, swizzle=swizzle, unit_bits=None)
 
 
+def swizzle_addresses(layout: CuteLayout, bits: int) -> CuteLayout:
+    """Return a layout whose swizzle applies to the byte addresses that smem_ptr gives instead of its indices. bits: of
+    an element.
+    """
+    swizzle = _rescale_swizzle(layout.swizzle, max(bits // 8, 8 // bits), 1 if bits >= 8 else -1)
+    return replace(layout, swizzle=swizzle, unit_bits=bits)
+
+
 def recast(layout: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
     """Return the layout of the same storage in elements of another width."""
     common = gcd(old_bits, new_bits)

@@ -60,7 +60,7 @@ KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
 MOST_TILE_CTAS = 4  # of a cluster whose tiles are followed
-_DESCRIBES = re.compile(r"wgmma|tcgen05")
+_DESCRIBES = re.compile(r"wgmma|tcgen05|\bSM90_64x")
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")

@@ -38,6 +38,8 @@ _LDMATRIX = re.compile(rf"{WORD_START}ldmatrix\s*\.")
 _WGMMA = re.compile(rf"{WORD_START}wgmma\s*\.\s*mma_async")  # takes A from registers, too
 _MMA_SYNC = re.compile(r"\bb?mma_sync\s*\(|\bwmma\.mma\s*\.")
 _WMMA = re.compile(rf"{_MMA_SYNC.pattern}|\bload_matrix_sync\s*\(")
+_WGMMA_ATOM = re.compile(r"\bSM90_64x\d+x\d+_\w+_SS")  # of CuTe
+_BULK_COPY = re.compile(r"\bSM90_TMA|\bmake_tma_|\bcp\.async\.bulk")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _MARKS = "mma", "matrix", "SM"  # all that these match has one
 _GEMM = re.compile(r"\bgemm\s*\(")
@@ -210,6 +212,11 @@ def _leaves_parts_unread(runner: KernelRunner) -> bool:
             if last >= 0 and ((~was_read)[:last].any() or (shared.stored_again[places] & ~was_read).any()):
                 return True
     return False
+
+
+def fills_tiles_of_wgmma(text: str) -> bool:
+    """Return whether the threads of a text fill tiles that CuTe's wgmma reads."""
+    return _WGMMA_ATOM.search(text) is not None and _BULK_COPY.search(text) is None
 
 
 def _has_products(text: str) -> bool:

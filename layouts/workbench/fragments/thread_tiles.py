@@ -52,6 +52,7 @@ from lanescope.workbench.fragments.thread_gaps import (
     CheckedKernel,
     describe_open_operand,
     describe_run,
+    fills_tiles_of_wgmma,
     find_name,
     find_skipped_loop,
     list_kernels_by_text,
@@ -96,7 +97,8 @@ def check_thread_tiles(
 ) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
     kernels = list(list_kernels_by_text(text))
-    if not is_kernel_head(text) or not ("mma" in text or "SM" in text) or not _USES.search(text):
+    used = ("mma" in text or "SM" in text) and (_USES.search(text) is not None or fills_tiles_of_wgmma(text))
+    if not is_kernel_head(text) or not used:
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
     try:
         reports = [_merge_runs(text, of_branch) for of_branch in _list_verdicts(text, macros, recorded)]

@@ -11,20 +11,24 @@ import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
+from lanescope.ptx.table.kinds import MAJORS
 from lanescope.reader.code.cute.cute_mmas import tile_to_mma_shape
 from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
 from lanescope.reader.threads.cute.async_trace import locate_operand
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
+from lanescope.reader.threads.cute.tiled import MmaAtomName, ThreadSlice, make_tiled_mma, partition as partition_operand
+from lanescope.reader.threads.language.numbers import Number, ThreadNumber
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import LocalMemory, spread_number
-from lanescope.tiles.mma import SIDES
+from lanescope.tiles.mma import SIDES, TiledMMA
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _TCGEN05 = re.compile(r"SM1\d\d_MMA_(?!\w*2x1SM)\w+_SS")
+_WORD_BITS = 32
 _K_BITS = 256  # of an operand along K in one dense instruction
 _GROUPS = {"warpgroup_arrive": "fence", "warpgroup_commit_batch": "commit", "warpgroup_wait": "wait"}
 
@@ -34,14 +38,24 @@ class AsyncMma:
     """A TiledMMA of wgmma or tcgen05.mma, or a slice of it.
 
     shape: M, N and K of all its atoms; threads: of all its atoms, threads_of_atom: of one, 1 for tcgen05.mma; bytes: of
-    an element of A and B; scale: accumulate_ of every thread and the place of its last assignment, if it has one.
+    an element of A and B; name: of the atom; majors: of A and B; atoms: their layout; thread: of a slice; scale:
+    accumulate_ of every thread and the place of its last assignment, if it has one.
     """
 
     shape: tuple[int, int, int]
     threads: int
     threads_of_atom: int
     bytes: int = 0
+    name: str = ""
+    majors: tuple[str, str] = ("K", "K")
+    atoms: CuteLayout = algebra.ONE
+    thread: Number = None
     scale: list[Any] = field(default_factory=list, compare=False)
+
+    @property
+    def tiled(self) -> TiledMMA | None:
+        """The TiledMMA of wgmma; None for tcgen05.mma, and if the types of the atom are not known."""
+        return make_tiled_mma(MmaAtomName(self.name), self.atoms, ()) if self.name else None
 
     def set_scale(self, run: KernelRunner, value: Any, site: tuple[int, int]) -> None:
         """Set accumulate_ for the running threads: whether products add to their accumulators."""
@@ -69,9 +83,10 @@ def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
     """Return the atom of a wgmma or a tcgen05.mma of one CTA by its name; None for another one."""
     wgmma = find_wgmma(name)
     if wgmma is not None:
-        return AsyncMma(
-            (wgmma.sizes["m"], wgmma.sizes["n"], wgmma.sizes["k"]), 128, 128, _K_BITS // 8 // wgmma.sizes["k"]
-        )
+        shape = wgmma.sizes["m"], wgmma.sizes["n"], wgmma.sizes["k"]
+        majors = {code: word for word, code in MAJORS.items()}
+        of_a, of_b = (majors.get(value, "K") for value in (*values, None, None)[:2])
+        return AsyncMma(shape, 128, 128, _K_BITS // 8 // shape[2], name, (of_a, of_b))
     if not _TCGEN05.fullmatch(name) or len(values) < 5 or not values[0]:
         return None
     m, n, bits = values[3], values[4], values[0].size * 8
@@ -90,23 +105,28 @@ def make_async_mma(atom: AsyncMma, atoms: CuteLayout) -> AsyncMma:
     """Return the TiledMMA of an atom and its layout of atoms."""
     m, n, k = (*(mode.size for mode in atoms.modes), 1, 1)[:3]
     shape = atom.shape[0] * m, atom.shape[1] * n, atom.shape[2] * k
-    return AsyncMma(shape, atom.threads * m * n * k, atom.threads, atom.bytes)
+    return replace(atom, shape=shape, threads=atom.threads * m * n * k, atoms=atoms, scale=[])
 
 
 def partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -> CuteTensor | None:
     """Return a part of a tensor with the modes (MMA, MMA_M or _N, MMA_N or _K, …), or a fragment of one."""
     if name == "make_fragment_C" and mma.threads > 1:
-        return make_accumulators(tensor.layout)
-    if name.startswith("make_fragment_"):
-        return tensor
+        return make_accumulators(mma, tensor.layout)
     operand = name[-1].lower()
+    if name.startswith("make_fragment_"):
+        return tensor if run.barriers is not None or mma.tiled is None or operand in mma.tiled.atom.shared else None
+    if run.barriers is None and mma.tiled is not None and isinstance(mma.thread, ThreadNumber):
+        part = partition_operand(run, ThreadSlice(mma.tiled, mma.thread), f"partition_{name[-1]}", tensor)
+        if "fragment" in name and operand not in mma.tiled.atom.shared:
+            return make_accumulators(mma, part.layout) if operand == "c" else None
+        return replace(part, operand=operand)
     sizes = [mma.shape[side] for side in SIDES[operand]]
     modes = tensor.layout.modes
     if len(modes) < 2 or any(mode.size % size for mode, size in zip(modes, sizes, strict=False)):
         return None
     if operand == "c" and mma.threads > 1:
         part = _partition_sums(run, mma, tensor)
-        return make_accumulators(part.layout) if part is not None and "fragment" in name else part
+        return make_accumulators(mma, part.layout) if part is not None and "fragment" in name else part
     tile, *rest = algebra.tiled_divide(algebra.concatenate(*modes[:2]), tuple(sizes)).modes
     return replace(tensor, layout=algebra.concatenate(tile, *rest, *modes[2:]), operand=operand)
 
@@ -118,9 +138,11 @@ def _partition_sums(run: KernelRunner, mma: AsyncMma, tensor: CuteTensor) -> Cut
     return None if layout is None else replace(tensor, layout=layout, offset=None)
 
 
-def make_accumulators(layout: CuteLayout) -> CuteTensor:
-    """Return registers of f32 for a thread's part of D."""
-    return make_fragment(algebra.make_fragment_like(layout), SizedType("float", 4))
+def make_accumulators(mma: AsyncMma, layout: CuteLayout) -> CuteTensor:
+    """Return registers for a thread's part of D, of f32 unless the atom has another type."""
+    bits = mma.tiled.atom.bits["c"] if mma.tiled is not None else _WORD_BITS
+    element = SizedType("float", 4) if bits == _WORD_BITS else SizedType("auto", bits // 8)
+    return make_fragment(algebra.make_fragment_like(layout), element)
 
 
 def partition_accumulators(call: CuteCall) -> CuteTensor | None:
@@ -190,8 +212,10 @@ def is_in_registers(tensor: Any) -> bool:
 def _follow_group(call: CuteCall) -> Any:
     """Note warpgroup_arrive, warpgroup_commit_batch and warpgroup_wait<N>."""
     run = call.run
+    count = call.templates[0] if call.templates else 0
+    if run.order is not None:
+        run.order.step_groups(run.mask, _GROUPS[call.name], count if isinstance(count, int) else None)
     if run.barriers is not None:
-        count = call.templates[0] if call.templates else 0
         at, trace = run.find_own_place(call.node.span), run.barriers.asynchronous
         if isinstance(count, int):
             trace.add(run, _GROUPS[call.name], at, count=count)

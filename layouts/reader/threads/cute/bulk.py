@@ -68,9 +68,9 @@ def _select_atom(call: CuteCall) -> CuteLayout | None:
 def call_member(run: KernelRunner, owner: TmaCopy | TileCopy | AsyncMma, name: str, call: Any, scope: Any) -> Any:
     """Return the result of a member function; None if it has none, or is not followed."""
     values = [run.evaluate(argument, scope) for argument in call.arguments]
-    if name in ("get_slice", "get_thread_slice"):
-        return owner
     first = values[0] if values else None
+    if name in ("get_slice", "get_thread_slice"):
+        return replace(owner, thread=first) if isinstance(owner, AsyncMma) else owner
     if isinstance(owner, AsyncMma):
         part = partition(run, owner, name, first) if isinstance(first, CuteTensor) else None
         return note_fragment(run, part, call.span)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
+from lanescope.descriptor.cute_descriptors import make_cute_descriptor
+from lanescope.descriptor.matrix import view
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import START, WGMMA
+from lanescope.ptx.threads import GROUP_WARPS, WARP
+from lanescope.reader.threads.cute.async_mma import AsyncMma
 from lanescope.reader.threads.cute.bulk import follow_product
 from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, write_elements
 from lanescope.reader.threads.cute.layout_calls import CuteCall
@@ -13,16 +20,24 @@ from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_
 from lanescope.reader.threads.cute.tiled import ThreadSlice
 from lanescope.reader.threads.instructions.matrix_loads import make_use
 from lanescope.reader.threads.language.values import load_place
+from lanescope.reader.threads.memory.matrix_reads import MOST, count_sum, note_read
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
-from lanescope.reader.threads.memory.storage import ZERO, DataBytes, LocalMemory, join_data, make_open_data
+from lanescope.reader.threads.memory.storage import (
+    ZERO,
+    DataBytes,
+    LocalMemory,
+    join_data,
+    make_open_data,
+    spread_coefficient,
+)
 from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
-_REGISTER_BYTES = 4
+_REGISTER_BYTES, _WARPGROUP = 4, GROUP_WARPS * WARP
 
 
 def _multiply(call: CuteCall) -> None:
@@ -33,7 +48,8 @@ def _multiply(call: CuteCall) -> None:
         return
     mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
     tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
-    if not isinstance(mma, TiledMMA) or len(tensors) not in (3, 4):
+    described = mma.tiled if isinstance(mma, AsyncMma) else None
+    if (described is None and not isinstance(mma, TiledMMA)) or len(tensors) not in (3, 4):
         forget_tensors(run, tensors[-1:], call.name)
         return
     a, b, c = tensors[-3:]
@@ -48,7 +64,11 @@ def _multiply(call: CuteCall) -> None:
     for k in range(k_count):
         for m in range(m_count):
             for n in range(n_count):
-                _run_atom(run, mma, (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m]), (call.node.span, (k, m, n)))
+                parts = (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m])
+                if isinstance(mma, AsyncMma):
+                    _run_described(call, mma, *parts)
+                else:
+                    _run_atom(run, mma, *parts, (call.node.span, (k, m, n)))
 
 
 def _make_grid(tensor: CuteTensor) -> tuple[list[list[list[int]]], int, int] | None:
@@ -78,6 +98,59 @@ def _describe_sizes(grids: Sequence[Any]) -> str:
         f"A thread's fragments have {m}×{k} (A, M×K), {n}×{k_of_b} (B, N×K) and {m_of_c}×{n_of_c} (C, M×N) atoms: CuTe"
         " does not compile this gemm. One of the fragments is of another tile."
     )
+
+
+def _run_described(
+    call: CuteCall,
+    mma: AsyncMma,
+    a: tuple[CuteTensor, Sequence[int]],
+    b: tuple[CuteTensor, Sequence[int]],
+    c: tuple[CuteTensor, Sequence[int]],
+) -> None:
+    """Run one wgmma of each warpgroup, with the descriptors of its tiles."""
+    run, node, adds, tiled = call.run, call.node, mma.find_scale(call.run), mma.tiled
+    assert tiled is not None
+    opcode, added = tiled.atom.instruction.ptx, _read_registers(run, *c)
+    results = join_runs(c[1], _count_elements(c[0]))
+    if adds is None or len(run.descriptors) >= MOST:
+        for indices in results:
+            write_elements(run, c[0], indices, make_open_data(run.threads, _REGISTER_BYTES))
+        return
+    before = int(added[0].record[run.mask.argmax(), 0]) if isinstance(added[0], DataBytes) else None
+    before = before if adds else None
+    unset = any(value is None for value in added) and _is_unset(run, *c)
+    start = describe_start(run, list(_find_starts(run, added, *c)), unset) if adds and before not in run.sums else ""
+    total = count_sum(run, before, -len(run.results) - 1)
+    run.starts[total] = f"this product adds to {start}" if start else run.starts.get(total, "")
+    for name, major, operand, argument in zip("ab", mma.majors, (a, b), node.arguments[-3:-1], strict=True):
+        for group, word in _list_words(run, mma, name, operand):
+            seen = view(tiled.atom.instruction, name, major)
+            note_read(run, opcode, name, (node.span, argument.span), (word, seen), (total, group))
+    registers = make_results(run, opcode, node.span, None, len(added))
+    for register, indices in zip(registers, results, strict=True):
+        write_elements(run, c[0], indices, register)
+
+
+def _list_words(
+    run: KernelRunner, mma: AsyncMma, name: str, operand: tuple[CuteTensor, Sequence[int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield (number, descriptor) of each warpgroup that multiplies a tile in shared memory; none if it is not known."""
+    tensor, indices = operand
+    place = get_element(run, replace(tensor, swizzle=None), indices[0])
+    address = place.shared_address if place is not None and tensor.space == "shared" else None
+    if address is None or address.const is None:
+        return
+    major, bits = mma.majors["ab".index(name)], 8 * mma.bytes
+    shaped = algebra.swizzle_addresses(replace(tensor.layout.modes[0], swizzle=tensor.swizzle), bits)
+    try:
+        fields = make_cute_descriptor(shaped, major, bits, WGMMA).word
+    except LayoutError:
+        return
+    starts = spread_coefficient(address.const, run.threads)
+    for group in range(run.threads // _WARPGROUP):
+        lane = _WARPGROUP * group
+        if run.mask[lane : lane + _WARPGROUP].all():
+            yield group, START.put(fields, START.encode(int(starts[lane])))
 
 
 def _run_atom(

@@ -90,7 +90,12 @@ def _find_sum(code: AsmCode, adds: str, before: object, after: object) -> int:
     adds: the operand that says so; before, after: the values or the address of D.
     """
     run = code.run
-    run.sums[after] = run.sums.get(before if _adds(code, adds) else None, len(run.descriptors) + 1)
+    return count_sum(run, before if _adds(code, adds) else None, after)
+
+
+def count_sum(run: KernelRunner, before: object, after: object) -> int:
+    """Return the number of the sum of D after a product: that of D before it, None if it does not add to one."""
+    run.sums[after] = run.sums.get(before, len(run.descriptors) + 1)
     return run.sums[after]
 
 
@@ -105,14 +110,22 @@ def _record_use(
 ) -> None:
     """Record a read of an operand: its name and its token. placed: the numbers of the sum and of the warpgroup."""
     name, token = operand
-    run = code.run
+    note_read(code.run, opcode, name, (code.assembly.span, code.get_site(token)), (word, seen), placed)
+
+
+def note_read(
+    run: KernelRunner, opcode: str, name: str, sites: tuple[Span, Span], read: tuple[int, View], placed: tuple[int, int]
+) -> None:
+    """Record a read of an operand. sites: of the product, and of the operand; read: its descriptor; placed: the
+    numbers of the sum and of the warpgroup.
+    """
+    word, seen = read
     if run.order is not None:
-        _follow_read(run, run.order, (name, placed[1]), find_described_places(word, seen), code.get_site(token))
+        _follow_read(run, run.order, (name, placed[1]), find_described_places(word, seen), sites[1])
         return
     data = read_described_bytes(run, word, seen)
-    site, calls = code.get_site(token), tuple(run.calls)
     around = tuple(run.turns), tuple(run.ends), *placed
-    run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen, *around))
+    run.descriptors.append(DescriptorUse(opcode, name, *sites, tuple(run.calls), word, data, seen, *around))
 
 
 def _follow_read(run: KernelRunner, order: SharedOrder, reader: tuple[str, int], rows: Ints, site: Span) -> None:
