@@ -112,14 +112,11 @@ def partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -
     """Return a part of a tensor with the modes (MMA, MMA_M or _N, MMA_N or _K, …), or a fragment of one."""
     if name == "make_fragment_C" and mma.threads > 1:
         return make_accumulators(mma, tensor.layout)
-    operand = name[-1].lower()
+    if run.barriers is None and mma.tiled is not None:
+        return _partition_atoms(run, mma, mma.tiled, name, tensor)
     if name.startswith("make_fragment_"):
-        return tensor if run.barriers is not None or mma.tiled is None or operand in mma.tiled.atom.shared else None
-    if run.barriers is None and mma.tiled is not None and isinstance(mma.thread, ThreadNumber):
-        part = partition_operand(run, ThreadSlice(mma.tiled, mma.thread), f"partition_{name[-1]}", tensor)
-        if "fragment" in name and operand not in mma.tiled.atom.shared:
-            return make_accumulators(mma, part.layout) if operand == "c" else None
-        return replace(part, operand=operand)
+        return tensor
+    operand = name[-1].lower()
     sizes = [mma.shape[side] for side in SIDES[operand]]
     modes = tensor.layout.modes
     if len(modes) < 2 or any(mode.size % size for mode, size in zip(modes, sizes, strict=False)):
@@ -129,6 +126,21 @@ def partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -
         return make_accumulators(mma, part.layout) if part is not None and "fragment" in name else part
     tile, *rest = algebra.tiled_divide(algebra.concatenate(*modes[:2]), tuple(sizes)).modes
     return replace(tensor, layout=algebra.concatenate(tile, *rest, *modes[2:]), operand=operand)
+
+
+def _partition_atoms(
+    run: KernelRunner, mma: AsyncMma, tiled: TiledMMA, name: str, tensor: CuteTensor
+) -> CuteTensor | None:
+    """Return a thread's part of a tensor for wgmma; None without the thread, and for a fragment of A in registers."""
+    operand = name[-1].lower()
+    if "fragment" in name and operand == "a" and operand not in tiled.atom.shared:
+        return None
+    if name.startswith("make_fragment_"):
+        return tensor
+    if not isinstance(mma.thread, ThreadNumber):
+        return None
+    part = partition_operand(run, ThreadSlice(tiled, mma.thread), f"partition_{name[-1]}", tensor)
+    return make_accumulators(mma, part.layout) if "fragment" in name and operand == "c" else part
 
 
 def _partition_sums(run: KernelRunner, mma: AsyncMma, tensor: CuteTensor) -> CuteTensor | None:

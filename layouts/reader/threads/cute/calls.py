@@ -256,6 +256,8 @@ def _make_operand(call: CuteCall) -> Any:
     """Evaluate make_tiled_copy_A, _B, _C and _C_atom."""
     element, mma = call.values[:2]
     mma = mma.of if isinstance(mma, ThreadSlice) else mma
+    if isinstance(mma, AsyncMma) and call.run.barriers is None:
+        mma = mma.tiled
     if isinstance(mma, AsyncMma | TileCopy):
         return TileCopy()
     if not isinstance(element, ElementCopy) or not isinstance(mma, TiledMMA):

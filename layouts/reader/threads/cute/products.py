@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
@@ -46,29 +47,28 @@ def _multiply(call: CuteCall) -> None:
     if run.barriers is not None:
         follow_product(call)
         return
-    mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
-    tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
-    described = mma.tiled if isinstance(mma, AsyncMma) else None
-    if (described is None and not isinstance(mma, TiledMMA)) or len(tensors) not in (3, 4):
-        forget_tensors(run, tensors[-1:], call.name)
+    mma, operands = values[0].of if isinstance(values[0], ThreadSlice) else values[0], values[-3:]
+    followed = mma.tiled is not None if isinstance(mma, AsyncMma) else isinstance(mma, TiledMMA)
+    known = followed and len(values) in (4, 5) and all(isinstance(one, CuteTensor) for one in operands)
+    grids = [_make_grid(one) for one in operands] if known else [None]
+    if all(grid is not None for grid in grids) and _fit(grids):
+        _run_atoms(call, mma, grids)
         return
-    a, b, c = tensors[-3:]
-    grids = [_make_grid(tensor) for tensor in (a, b, c)]
-    if any(grid is None for grid in grids) or not _fit(grids):
-        if all(grid is not None for grid in grids):
-            run.stop_at_error("cute_gemm_misfit", _describe_sizes(grids), call.node.span)
-        forget_tensors(run, [c], call.name)
-        return
-    (of_a, _, _), (of_b, _, _), (of_c, _, _) = grids  # type: ignore[misc]
-    m_count, n_count, k_count = grids[0][1], grids[1][1], grids[0][2]  # type: ignore[index]
-    for k in range(k_count):
-        for m in range(m_count):
-            for n in range(n_count):
-                parts = (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m])
-                if isinstance(mma, AsyncMma):
-                    _run_described(call, mma, *parts)
-                else:
-                    _run_atom(run, mma, *parts, (call.node.span, (k, m, n)))
+    if all(grid is not None for grid in grids):
+        run.stop_at_error("cute_gemm_misfit", _describe_sizes(grids), call.node.span)
+    forget_tensors(run, values[-1:], call.name)
+
+
+def _run_atoms(call: CuteCall, mma: TiledMMA | AsyncMma, grids: Sequence[Any]) -> None:
+    """Run the instructions of a gemm whose fragments fit each other."""
+    (of_a, m_count, k_count), (of_b, n_count, _), (of_c, _, _) = grids
+    a, b, c = call.values[-3:]
+    for k, m, n in product(range(k_count), range(m_count), range(n_count)):
+        parts = (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m])
+        if isinstance(mma, AsyncMma):
+            _run_described(call, mma, *parts)
+        else:
+            _run_atom(call.run, mma, *parts, (call.node.span, (k, m, n)))
 
 
 def _make_grid(tensor: CuteTensor) -> tuple[list[list[list[int]]], int, int] | None:
