@@ -363,7 +363,7 @@ def _find_search(
         evaluate = partial(evaluate_file, choices=source.choices)
         return find_origin_search(KernelText(source.code), source.macros, evaluate, of_result)
     certain = bool(fragments.findings) or any(one.code == "stores_overlap" for one in findings)
-    names = {kernel.name for kernel in fragments.kernels if kernel.name}
+    names = {kernel.name for kernel in fragments.kernels if kernel.name} | fragments.described
     return find_product_search(source.text, source.macros, source.launches, names, certain)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lanescope.deadline import OverdueError, is_late
 from lanescope.reader.threads.memory.records import RegisterUse
-from lanescope.reader.threads.memory.storage import OPEN, Ints
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import ProductRepair
 from lanescope.workbench.products.broken_products import A, B, D
@@ -125,8 +125,10 @@ class ProductSearch:
         for run in self.verdict.runners if self.verdict is not None else ():
             for n in (n for n in sides if n != D):
                 taken = [one for use in run.products for one in (use.a, use.b)[n]]
-                arrays = _list_arrays(run, taken)
+                described = [use for use in run.descriptors if use.name == "ab"[n]]
+                arrays = _list_arrays(run, taken) | _name_arrays(run, (use.data for use in described))
                 yield from map(_list_calls, taken)
+                yield from ((*use.calls, use.site) for use in described)
                 yield from ((*load.calls, load.site) for load in run.records if load.array in arrays)
             if D in sides:
                 yield from ((store.site,) for store in run.outputs)
@@ -218,7 +220,12 @@ def _list_bodies(blank: str, chains: Iterable[Sequence[Span]]) -> set[Span]:
 def _list_arrays(run: KernelRunner, registers: Iterable[RegisterUse]) -> set[str]:
     """Return the arrays that registers are taken from."""
     every = (one.load.rows if one.load is not None else one.data for one in registers)
-    data = {id(of): of for of in every if of is not None}
+    return _name_arrays(run, (of for of in every if of is not None))
+
+
+def _name_arrays(run: KernelRunner, every: Iterable[DataBytes]) -> set[str]:
+    """Return the arrays that elements are of."""
+    data = {id(of): of for of in every}
     numbers = {int(n) for of in data.values() for n in np.unique(of.record) if n > OPEN}
     return {run.records[n].array for n in numbers} - {""}
 
