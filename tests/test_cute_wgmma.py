@@ -104,3 +104,29 @@ def test_a_planted_mistake_is_found(right: str, wrong: str, code: str, place: st
     findings = check.check_text(planted, search=True).findings
     found = [(one.code, planted[one.span[0] :][: len(place)]) for one in findings]
     assert found == [(code, place)]
+
+
+# D has contiguous columns, and the launch of another instance multiplies by scalar atoms
+SCALAR = plant(
+    ("make_stride(get<1>(problem), _1{})", "make_stride(_1{}, get<0>(problem))"),
+    (
+        "      problem, tile, A, B, C, sa, sb, load, mma);\n",
+        """      problem, tile, A, B, C, sa, sb, load, mma);
+  auto fma = make_tiled_mma(UniversalFMA<float, E, E>{}, Layout<Shape<_16, _16>>{});
+  auto scalar = warpgroup_gemm<decltype(problem), decltype(tile), E, decltype(sa), decltype(sb), decltype(load),
+                               decltype(fma)>;
+  scalar<<<dim3(size(ceil_div(m, _128{})), size(ceil_div(n, _64{}))), dim3(size(fma)), 24576>>>(
+      problem, tile, A, B, C, sa, sb, load, fma);
+""",
+    ),
+    text=GEMM,
+)
+
+
+def test_a_tile_of_d_with_contiguous_columns_is_not_wide() -> None:
+    """Blocks of a grid of 2 × 2 would be right for a tile that is stored at the block of exchanged coordinates, too."""
+    assert check_whole(SCALAR).open == ()
+    right = "Tensor gC = local_tile(mC, tile, where"
+    wrong = right.replace("where", "make_coord(blockIdx.y, blockIdx.x, _)")
+    (open_,) = check_whole(plant((right, wrong), text=SCALAR)).open
+    assert "elements are not stored at their row and column" in open_.message

@@ -254,7 +254,10 @@ def find_change(runs: Sequence[KernelRunner]) -> OpenPart | None:
     return OpenPart(*found, whole=True) if found is not None else None
 
 
-def has_wide_tile(fragments: Mapping[int, Sequence[KnownFragment]], columns: int) -> bool:
-    """Return whether the tile of the first block has more than 256 rows or columns. columns: of D."""
-    first = (one.place for of in fragments.values() for one in of if one.block == (0, 0, 0))
-    return any(int(np.maximum(*np.divmod(place, columns)).max()) >= _WIDE for place in first)
+def has_wide_tile(fragments: Mapping[int, Sequence[KnownFragment]], lines: Sequence[int]) -> bool:
+    """Return whether the tile of the first block has more than 256 rows or columns. lines: the lengths that a row or a
+    column of D may have.
+    """
+    first = [one.place for of in fragments.values() for one in of if one.block == (0, 0, 0)]
+    ends = [max((int(np.maximum(*np.divmod(place, line)).max()) for place in first), default=0) for line in lines]
+    return min(ends) >= _WIDE

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.launches import group_launches
@@ -238,7 +239,7 @@ class KnownRun:
             verdict = self._run_blocks(sizes, blocks, (x, y, z))
             judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
             verdict = replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
-            if verdict.open is None or not has_wide_tile(verdict.fragments, self.known.n):
+            if verdict.open is None or not has_wide_tile(verdict.fragments, (self.known.n, self.known.m)):
                 break
         return verdict
 
@@ -318,6 +319,11 @@ class KnownRun:
         x, y, z = (BLOCKS, 1, 1) if self.takes_turns else grid or (*PLANE, 1)
         return (0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0), (x, y, z)
 
+    def _leave_scalar(self, runs: Sequence[KernelRun]) -> Sequence[KernelRun]:
+        """Return the runs without those of CuTe's scalar atoms, which have no product of a warp, if others have."""
+        multiply = [run for run in runs if run.runner.products or run.runner.descriptors]
+        return multiply if multiply and names_cute(self.text) else runs
+
     def _make_setup(self, block: Block, sizes: ParameterSizes, grid: Block, count: int = 0) -> TileSetup:
         name = self.function.name
         return TileSetup(
@@ -331,7 +337,7 @@ class KnownRun:
             branches = list(self._run_setup(self._make_setup(block, sizes, grid)))
             if not branches or (len(branches) > 1 and self.choice < 0):
                 return ProductVerdict(OpenPart(SEVERAL, choices=len(branches)))
-            for n, run in enumerate(branches[self.choice]):
+            for n, run in enumerate(self._leave_scalar(branches[self.choice])):
                 unsized = run.runner.unsized
                 if unsized:
                     reason = f"what its {', '.join(sorted(unsized))} may be is not known"
