@@ -11,6 +11,7 @@ from tests.cases import for_each
 from tests.checked import check_whole
 from tests.known_kernels import GROUPS, KERNEL, LAUNCH, TILED, list_wrong
 from tests.sample import take_sample
+from tests.test_check_results import WMMA
 from tests.transfer_kernels import plant
 
 SHORT, PARTIAL = "k_slices_left", "tile_not_filled"
@@ -22,6 +23,7 @@ WRONG = {
     "by ldmatrix": (TILED, LAST, SHORT, "k0 < K - BK"),
     "by wgmma": (GROUPS, ("k0 < K", "k0 < K - 64"), SHORT, "k0 < K - 64"),
     "half of each tile": (TILED, ("kk < BK;", "kk < BK - 16;"), "k_slice_skipped", "kk < BK - 16"),
+    "one of two slices of each tile": (WMMA, ("k < TK; k += 16", "k < TK; k += 32"), "k_slice_skipped", "k < TK"),
     "a copy of half of K": (TILED, ("c = i % (BK / 8) * 8;", "c = i % (BK / 16) * 8;"), PARTIAL, "i < BM * BK / 8"),
     "a copy of half the rows": (GROUPS, ("i < 64 * 8", "i < 32 * 8"), PARTIAL, "i < 32 * 8"),
 }

@@ -91,6 +91,24 @@ def test_finds_the_place_where_tma_loads_the_operands(name: str) -> None:
     assert text[slice(*edit.span)] == words and edit.text == written and at <= edit.span[0] <= at + len(wrong)
 
 
+LEADING = plant(
+    ("int K)", "int K, int lda, int ldb)"),
+    ("row * K", "row * lda"),
+    ("8 * K + k", "8 * lda + k"),
+    ("(col + g) * K", "(col + g) * ldb"),
+    text=KERNEL,
+) + plant(("int K)", "int K, int lda, int ldb)"), ("M, N, K);", "M, N, K, lda, ldb);"), text=LAUNCH)
+
+
+@pytest.mark.thorough
+def test_finds_the_place_with_leading_dimensions_of_any_size() -> None:
+    """The edit is proved with the strides for which all other products are right."""
+    text = plant(("col + t * 2", "col + t"), text=LEADING)
+    (found,) = check_text(text, search=True).findings
+    (edit,) = found.edits
+    assert (edit.text, text[edit.span[0] - 7 : edit.span[0]]) == (" * 2", "col + t")
+
+
 def test_first_products_reject_what_the_rest_cannot_mend() -> None:
     """The first product is wrong; only edits with which it is right are run to the end."""
     right, wrong, *_ = PLANTED["a slice of A by the wrong bit"]

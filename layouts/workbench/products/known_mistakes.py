@@ -150,7 +150,7 @@ def describe_part(text: str, fragments: Sequence[KnownFragment], part: Sequence[
         gap = min(set(range(first, past)) - set(part))
         until = min(k for k in part if k > gap) - 1
         message = f"No product takes the elements of A and B from K = {gap} to {until}, which threads store."
-        return CheckFinding("k_slice_skipped", message, _find_inner_loop(text, products[0]))
+        return CheckFinding("k_slice_skipped", message, _find_inner_loop(text, fragments))
     short = [f"the first {first}"] * (first > 0) + [f"the last {depth - past}"] * (past < depth)
     long = [f"{-first} before the first"] * (first < 0) + [f"{past - depth} after the last"] * (past > depth)
     what = f"leaves out {' and '.join(short)} of all K" if short else f"goes on for {' and '.join(long)} of all K"
@@ -170,13 +170,19 @@ def leaves_unread(run: KernelRunner, arrays: Set[str]) -> bool:
     return bool((mine[run.shared.record.clip(0)] & ~find_read_bytes(run)).any())
 
 
-def _find_inner_loop(text: str, product: KnownProduct) -> Span:
-    """Return the condition of the innermost loop around a product whose variable moves both operands."""
+def _find_inner_loop(text: str, fragments: Sequence[KnownFragment]) -> Span:
+    """Return the condition of the innermost loop around a product that moves both operands: its variable is part of
+    both, else no other loop has a single turn.
+    """
+    product = fragments[0].products[0]
     at, blank = product.calls[0] if product.calls else product.span, blank_text(text)
     loops = list_loops_at(blank, at[0])
     words = [set(re.findall(r"\w+", blank[slice(*site)])) for site in product.sites]
-    moving = [loop for loop in loops if all(loop.variable in of_site for of_site in words)]
-    return find_condition(blank, (moving or loops)[-1]) if loops else at
+    apart = product.sites[0] != product.sites[1]  # else both are the product
+    moving = [loop for loop in loops if apart and all(loop.variable in of_site for of_site in words)]
+    turns = zip(*(each.turns for one in fragments for each in one.products), strict=False)
+    single = [loop for loop, counts in zip(loops, turns, strict=False) if len(set(counts)) == 1]
+    return find_condition(blank, (moving or (single if len(single) == 1 else loops))[-1]) if loops else at
 
 
 def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:

@@ -55,12 +55,15 @@ class SearchedRun(KnownRun):
         return replace(self, text=named.text, recorded=named.recorded, known=named.known, exact=named.alone)
 
     def make_search(self, certain: bool) -> ProductSearch | None:
-        """Return the search for what makes D A·B, if it is not. certain: it is known to be wrong."""
+        """Return the search for what makes D A·B, if it is not. certain: it is known to be wrong, which it never is for
+        what sizes by other names may be.
+        """
         if len(self.sizes) == 3:
             return self._make_search(certain)
         named = list_named_sizes(self.text, self.function, self.recorded, USUAL)
         one = next((one for one in named if one.text == self.text), None)
-        return self.rename_sizes(one)._make_search(certain) if one is not None else None
+        search = self.rename_sizes(one)._make_search(certain) if one is not None else None
+        return replace(search, certain=certain) if search is not None else None
 
     def _make_search(self, certain: bool) -> ProductSearch | None:
         if self.exact and self.known.k > LONGEST * self.parts:
@@ -85,8 +88,10 @@ class SearchedRun(KnownRun):
         lines = self.list_lines(unsized)
         counts = [run.shorten_run(_DEPTHS[0], 1).count_to_mistake() or inf for run in lines]
         best = [run for run, count in zip(lines, counts, strict=True) if count == max(counts)]
-        found = filter(None, (run._make_search(certain) for run in best))
-        return min(found, key=lambda one: (len(one.sides), len(one.verdict.doubted)), default=None)
+        found = list(filter(None, (run._make_search(certain) for run in best)))
+        doubted = [len(one.verdict.doubted) if one.verdict is not None else 0 for one in found]
+        ranks = [(len(one.sides), count, n) for n, (one, count) in enumerate(zip(found, doubted, strict=True))]
+        return found[min(ranks)[-1]] if found else None
 
     def _find_sides(self, verdict: ProductVerdict, certain: bool) -> tuple[tuple[int, ...], bool]:
         """Return (what is wrong of A, B and D, whether it is wrong for sure)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import combinations, product
 
@@ -35,7 +35,7 @@ _OPPOSITES = {  # words in place of each other: how seldom
 _AXES = {"x": "y", "y": "x"}
 _INDICES = {"blockIdx": 0, "gridDim": 1, "threadIdx": 2, "blockDim": 2}
 _OPERATORS = {"/": ("%", 0), "%": ("/", 0), "+": ("-", 4), "<": ("<=", 3), "<=": ("<", 3)}
-_RANK_OF_FACTOR, _RANK_OF_INDEX, _RANK_OF_XOR = 4, 2, 1
+_RANK_OF_FACTOR, _RANK_OF_INDEX, _RANK_OF_XOR, _RANK_OF_PITCH = 4, 2, 1, 2
 _OPENING, _ENDS = frozenset("(*[,+=") | {"+="}, frozenset(")+-],;")
 _FACTORS = {"2": 1, "8": _RANK_OF_FACTOR}  # columns of a register pair, rows of a core matrix
 _AFTER_XOR = frozenset(("]", ",", "^", "|", "?", ":", ";"))
@@ -62,13 +62,25 @@ def list_name_edits(
         ranks = _rank_words(one, n, names, parts)
         if "*" in one.words[max(n - 1, 0) : n + 2] and _PITCH.match(one.words[n]):
             others = {name: _rank_size(name, one.words[n]) for name in sizes if name not in (one.words[n], *ranks)}
-            ranks = {**ranks, **others}
+            constants = _list_factors(blank) - {one.words[n]} if one.words[n].isupper() else ()
+            ranks = {**dict.fromkeys(constants, _RANK_OF_PITCH), **ranks, **others}
         yield from ((rank, TextEdit(one.spans[n], word)) for word, rank in ranks.items())
     yield from ((0, edit) for edit in (*_list_argument_edits(text, one), *_list_lane_edits(one)))
     yield from _list_pair_edits(text, one, names)
     yield from ((_RANK_OF_INDEX, edit) for edit in _list_index_edits(blank, one))
     yield from _list_factor_edits(one, parts)
     yield from ((_RANK_OF_XOR, edit) for edit in _list_xor_edits(blank, one))
+
+
+@lru_cache(maxsize=8)
+def _list_factors(blank: str) -> Set[str]:
+    """Return the constants that are factors in a text, such as the pitches of its arrays.
+
+    >>> sorted(_list_factors("x = row * PITCH + TILE * 2 + LAST"))
+    ['PITCH', 'TILE']
+    """
+    pairs = (pair for one in list_statements(blank) for pair in zip(one.words, one.words[1:], strict=False))
+    return {word for pair in pairs if "*" in pair for word in pair if word.isupper()}
 
 
 def _describe_names(

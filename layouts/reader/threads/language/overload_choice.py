@@ -74,8 +74,8 @@ def _list_fitting(found: FunctionSet, arguments: int, templates: int, at: int) -
     return [f for f in fits if not f.const or _describe_parameters(f) not in changing]  # both refer to the same
 
 
-def _describe_parameters(function: tree.Function) -> list[tuple[tree.Path, int] | None]:
-    return [p.type and (p.type.path, p.type.pointers) for p in function.parameters]
+def _describe_parameters(function: tree.Function) -> list[object]:
+    return [(p.type.path, p.type.pointers) if p.type is not None else None for p in function.parameters]
 
 
 def choose_specialization(
