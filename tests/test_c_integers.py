@@ -293,7 +293,7 @@ def test_comparisons_do_not_take_what_may_wrap() -> None:
 
 
 def test_two_long_names_are_two_symbols() -> None:
-    assert make_symbol("n" * 90 + "a") != make_symbol("n" * 90 + "b") and len(str(make_symbol("n" * 90))) <= 80
+    assert make_symbol("n" * 170 + "a") != make_symbol("n" * 170 + "b") and len(str(make_symbol("n" * 170))) <= 160
     assert make_opaque("a * b", UINT, U, U) != make_opaque("a * b", ULONG, U, U), "of 32 bits and of 64"
 
 

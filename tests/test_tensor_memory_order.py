@@ -126,6 +126,14 @@ def test_the_lanes_of_another_warp_are_found_at_the_number_of_the_warp() -> None
     assert code == "tmem_lanes" and line.startswith("const uint32_t at")
 
 
+def test_warps_do_not_depend_on_what_else_is_asked_of_other_warps() -> None:
+    """Of the warps that load D, the rank in the cluster of the one that multiplies decides nothing."""
+    role = ("} else if (warp == 5 && lane == 0) {", "} else if (warp == 5 && lane == 0 && rank() == 0) {")
+    rank = '__device__ uint32_t rank() { uint32_t r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }\n'
+    text = plant(role, ("warp * 32 << 16", "warp * 16 << 16"), text=GEMM)
+    assert "tmem_lanes" in [code for code, _ in list_findings(text.replace("__global__", rank + "__global__", 1))]
+
+
 def test_a_right_kernel_has_no_finding() -> None:
     assert list_findings(GEMM) == []
 

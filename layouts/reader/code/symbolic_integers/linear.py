@@ -6,7 +6,7 @@ import zlib
 
 from lanescope.cxx.value_class import value_class
 
-MOST_TEXT = 80  # characters of a symbol's name
+MOST_TEXT = 160  # characters of a symbol's name
 MOST_TERMS = 24  # symbols in an expression, or pieces in a word
 
 
