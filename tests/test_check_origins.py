@@ -429,3 +429,16 @@ def test_numbers_of_tiles_are_no_sizes_of_matrices() -> None:
         text=KERNEL,
     )
     assert run_blocks(text).proved == {"gemm"}
+
+
+def test_a_stride_that_a_kernel_is_given_brings_no_box_twice() -> None:
+    """What the run takes for it makes a descriptor read some rows of its one box again."""
+    text = plant(
+        ("make_smem_desc(const bf16* p)", "make_smem_desc(const bf16* p, int pitch)"),
+        ("encode(1024) << 32", "encode(pitch) << 32"),
+        ("C, int M, int N, int K) {\n  extern", "C, int M, int N, int K, int pitch) {\n  extern"),
+        ("(map_a, map_b, C, M, N, K)", "(map_a, map_b, C, M, N, K, config->find())"),
+        ("N, int K) {\n  CUtensorMap map_a", "N, int K, Config* config) {\n  CUtensorMap map_a"),
+        (STORES, EACH),
+    ).replace("* 16)", "* 16, pitch)")
+    assert not run_blocks(text).mistakes

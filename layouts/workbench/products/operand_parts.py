@@ -58,8 +58,10 @@ def find_repeated_rows(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | N
     if any(tile.left for tile in every) or all(map(are_placed, tiles.values())):
         return None
     for total, side in ((tile.sum, side) for tile in every for side in (0, 1)):
-        rows, counts = np.unique(_get_lines(total, side), return_counts=True)
-        if (counts > 1).any():
+        lines = _get_lines(total, side)
+        rows, counts = np.unique(lines, return_counts=True)
+        parts = total.boxes[side].count_along(total.numbers[side]) < len(lines)  # else of the descriptor's strides
+        if parts and (counts > 1).any():
             again = rows[counts > 1]
             message = (
                 f"Rows {again.min()} to {again.max()} of {'AB'[side]} are in two parts of the tile that a product"
