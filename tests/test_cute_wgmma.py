@@ -130,3 +130,11 @@ def test_a_tile_of_d_with_contiguous_columns_is_not_wide() -> None:
     wrong = right.replace("where", "make_coord(blockIdx.y, blockIdx.x, _)")
     (open_,) = check_whole(plant((right, wrong), text=SCALAR)).open
     assert "elements are not stored at their row and column" in open_.message
+
+
+def test_a_type_that_a_call_deduces_is_that_of_its_only_alias() -> None:
+    head = "void launch(half_t const* A, half_t const* B, float* C, int m, int n, int k) {\n  using E = half_t;\n"
+    deduced = "template <class E>\nvoid launch(E const* A, E const* B, float* C, int m, int n, int k) {\n"
+    calling = "void call(void* p, float* C) {\n  using E = half_t;\n  launch((E*)p, (E*)p, C, 512, 512, 512);\n}\n"
+    text = plant((head, deduced), ("    __syncthreads();\n    warpgroup_arrive", "    warpgroup_arrive"), text=GEMM)
+    assert [one.code for one in check.check_text(text + calling).findings] == ["barrier_missing"]

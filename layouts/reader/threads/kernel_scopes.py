@@ -48,13 +48,15 @@ def bind_sizes(
 
 
 def find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
-    """Return what the text itself calls like a template parameter without an argument, also in a function if that is
-    one type.
+    """Return what the text itself calls like a template parameter without an argument, for CuTe also in a function, if
+    that is one type.
     """
     if parameter.default is not None or not parameter.name:
         return None
     if parameter.name in host.globals.names:
         return resolve_path(host, ((parameter.name, None),), host.globals)
+    if not names_cute(host.text):
+        return None
     aliases = set(re.findall(rf"\busing\s+{parameter.name}\s*=\s*([\w:]+)\s*;", host.text))
     call = parse_expression(f"f<{aliases.pop()}>()") if len(aliases) == 1 else None
     given = call.function.path[-1][1] if isinstance(call, tree.Call) and isinstance(call.function, tree.Name) else None
