@@ -27,7 +27,7 @@ from lanescope.workbench.text.loop_texts import LoopText, list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords, list_origins, list_statements
 
 TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A·B"}
-MOST_TRIED = 500
+MOST_TRIED = 300
 _MOST_RANK = 3  # of the numbers that are tried
 _OF_FUNCTION = 3  # steps
 _BLOCK = "blockIdx"
