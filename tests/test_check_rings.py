@@ -159,3 +159,18 @@ def test_warpgroups_take_rows_of_their_own(rows: int, found: list[str]) -> None:
     shared = RING.replace("BM = 64,", "BM = 128,").replace("if (consumer == 1) stage = steps % STAGES;", "")
     text = shared.replace("&s.A[stage * BM * BK + k]", f"&s.A[stage * BM * BK + consumer * {rows} * BK + k]")
     assert list_codes(text) == found
+
+
+@for_each(
+    ("old", "new"),
+    [
+        ("make_smem_desc(&s.A[stage * BM * BK", "make_smem_desc(&s.A[stage * 32 * BK"),
+        ("make_smem_desc(&s.B[stage * BN * BK", "make_smem_desc(&s.B[stage * 192 * BK"),
+        ("tma_load(&s.A[stage * BM * BK]", "tma_load(&s.A[stage * BN * BK]"),
+    ],
+)
+def test_stages_are_read_as_far_apart_as_they_are_copied(old: str, new: str) -> None:
+    """The first stage of a consumer is not known."""
+    assert RING.count(old) == 1
+    ((code, line),) = list_findings(RING.replace(old, new))
+    assert code == "stage_distance" and new in line

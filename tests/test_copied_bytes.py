@@ -288,6 +288,13 @@ def test_rows_that_come_twice_are_a_mistake(text: str, old: str, new: str, code:
     assert code in [finding.code for finding in check(change(text, old, new)).findings]
 
 
+def test_rows_overlap_whatever_code_waits_for_them() -> None:
+    text = change(RIGHT, "wait(&s.full", "wait_for_tile(&s.full")
+    assert [finding.code for finding in check(text).findings] == []
+    overlapping = change(text, "s.A[q] + me * 64 * BK", "s.A[q] + me * 32 * BK")
+    assert [finding.code for finding in check(overlapping).findings] == ["warpgroups_overlap"]
+
+
 def test_a_box_that_a_lambda_repeats_is_shown_in_its_loop() -> None:
     copies = "for (int h = 0; h < 2; ++h) tma_load(s.A[q] + h * 64 * BK, &ta, &s.full[q], t * BK, row);"
     text = change(OWN_HALVES, copies.replace("row)", "row + h * 64)"), "load(q, t);")
