@@ -1,8 +1,7 @@
-"""The workbench outside: POST /read, the page /read, its address, and the command."""
+"""The workbench outside: POST /read, the page /read, and its address. tests/golden/terminal has the command."""
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from base64 import urlsafe_b64encode
@@ -18,7 +17,6 @@ from lanescope.app.read import workbench as benches
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import Client
-from tests.command import run_lanescope
 from tests.guilty_kernels import CODE, KERNELS, RIGHT as KERNEL
 from tests.sample import choose_count
 from tests.workbench_cases import CASES
@@ -170,22 +168,6 @@ def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: Client) -
     for z in (cut, "!!!"):
         answer = client.get("/read", params={"z": z})
         assert answer.status_code == 422 and "no text that can be unpacked" in answer.text
-
-
-def test_the_command_prints_the_verdict_and_the_steps(tmp_path: Path) -> None:
-    file = tmp_path / "kernel.cu"
-    file.write_text(TEXT)
-    done = run_lanescope("read", str(file))
-    assert done.returncode == 1 and done.stdout.splitlines()[0] == (
-        "mismatch: K steps 4 to 7 of A read past the swizzle atom"
-    )
-    assert "  ✗ step 4  0x4000004000010048  A[0…63, 64…79]  0x490 ≠ 0x4400" in done.stdout
-    assert "  ✓ step 3  0x4000004000010046  A[0…63, 48…63]  0x460" in done.stdout
-    moved = run_lanescope("read", str(file), "--assume", "at.sA=0x2000", "--json")
-    assert json.loads(moved.stdout)["bench"]["operands"][0]["steps"][0]["read"] == 0x2000
-    assert run_lanescope("read", str(file), "--assume", "at.sA").returncode == 2
-    file.write_text(RIGHT)
-    assert run_lanescope("read", str(file)).returncode == 0
 
 
 def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: Client) -> None:
