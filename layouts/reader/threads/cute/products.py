@@ -47,7 +47,8 @@ def _multiply(call: CuteCall) -> None:
     if run.barriers is not None:
         follow_product(call)
         return
-    mma, operands = values[0].of if isinstance(values[0], ThreadSlice) else values[0], values[-3:]
+    mma: Any = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
+    operands = values[-3:]
     followed = mma.tiled is not None if isinstance(mma, AsyncMma) else isinstance(mma, TiledMMA)
     known = followed and len(values) in (4, 5) and all(isinstance(one, CuteTensor) for one in operands)
     grids = [_make_grid(one) for one in operands] if known else [None]

@@ -124,8 +124,8 @@ def note_read(
         _follow_read(run, run.order, (name, placed[1]), find_described_places(word, seen), sites[1])
         return
     data = read_described_bytes(run, word, seen)
-    around = tuple(run.turns), tuple(run.ends), *placed
-    run.descriptors.append(DescriptorUse(opcode, name, *sites, tuple(run.calls), word, data, seen, *around))
+    calls, around = tuple(run.calls), (tuple(run.turns), tuple(run.ends))
+    run.descriptors.append(DescriptorUse(opcode, name, *sites, calls, word, data, seen, *around, *placed))
 
 
 def _follow_read(run: KernelRunner, order: SharedOrder, reader: tuple[str, int], rows: Ints, site: Span) -> None:
