@@ -36,12 +36,7 @@ from lanescope.workbench.cute.cute_reads import (
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.fragments.fragment_report import FragmentReport
-from lanescope.workbench.fragments.thread_gaps import (
-    ORDER_OPEN,
-    close_settled_gaps,
-    fills_tiles_of_wgmma,
-    list_kernels_by_text,
-)
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, close_settled_gaps, fills_tiles, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order, find_short_launches
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
@@ -388,7 +383,7 @@ def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool
     """
     left = any(descriptor.gap and (descriptor.readers or "tcgen05.cp" not in text) for descriptor in checked)
     settled = any(descriptor.readers and not descriptor.gap for descriptor in checked)
-    return left or not settled or next(list_kernels_by_text(text), None) is not None or fills_tiles_of_wgmma(text)
+    return left or not settled or next(list_kernels_by_text(text), None) is not None or fills_tiles(text)
 
 
 def _check_fragments(

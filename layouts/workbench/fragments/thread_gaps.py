@@ -214,7 +214,7 @@ def _leaves_parts_unread(runner: KernelRunner) -> bool:
     return False
 
 
-def fills_tiles_of_wgmma(text: str) -> bool:
+def fills_tiles(text: str) -> bool:
     """Return whether the threads of a text fill tiles that CuTe's wgmma reads."""
     return _WGMMA_ATOM.search(text) is not None and _BULK_COPY.search(text) is None
 

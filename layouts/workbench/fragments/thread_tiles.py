@@ -52,7 +52,7 @@ from lanescope.workbench.fragments.thread_gaps import (
     CheckedKernel,
     describe_open_operand,
     describe_run,
-    fills_tiles_of_wgmma,
+    fills_tiles,
     find_name,
     find_skipped_loop,
     list_kernels_by_text,
@@ -97,7 +97,7 @@ def check_thread_tiles(
 ) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
     kernels = list(list_kernels_by_text(text))
-    used = ("mma" in text or "SM" in text) and (_USES.search(text) is not None or fills_tiles_of_wgmma(text))
+    used = ("mma" in text or "SM" in text) and (_USES.search(text) is not None or fills_tiles(text))
     if not is_kernel_head(text) or not used:
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
     try:
