@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from tests.cases import for_each
-from tests.test_thread_descriptors import RIGHT as DESCRIBED
+from tests.test_thread_descriptors import B_BY_TMA, RIGHT as DESCRIBED
 from tests.transfer_kernels import plant
 
 # wgmma reads what other warps store: all of B, and the 16 rows of A of each warp
@@ -54,3 +54,31 @@ def test_a_warp_may_store_its_own_rows_of_a_without_a_barrier() -> None:
     own = plant((loaded, ""), *OWN_ROWS, (SYNC, "__syncwarp();" + SYNC.partition("\n")[2]), text=DESCRIBED)
     own = own.replace("for (int i", f"{first} for (int i", 1)
     assert not check_thread_order(own, {}, (), described=True).mistakes
+
+
+WAIT = (
+    "while (!try_wait(bar, k0 / 64 & 1)) {}",
+    r"""asm volatile("{\n.reg .pred p;\nA:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra A;\n}"
+      :: "r"(bar), "r"(k0 / 64 & 1) : "memory");""",
+)
+EXPECT = '      asm volatile("mbarrier.arrive.expect_tx'
+BARRIER = ("    __syncthreads();\n    for (int k = 0", "    for (int k = 0")
+ONE_WARP = (("i = threadIdx.x; i < 64 * 8; i += 128", "i = threadIdx.x; threadIdx.x < 32 && i < 64 * 8; i += 32"),)
+
+
+@for_each(
+    ("changes", "found"),
+    [
+        ((), []),
+        ((BARRIER,), ["barrier_missing"]),
+        ((BARRIER, *ONE_WARP), []),  # the warp that arrives has stored all of A
+        ((BARRIER, (EXPECT, '      asm volatile("mbarrier.arrive.b64 _, [%0];" :: "r"(bar));\n' + EXPECT)), []),
+        ((BARRIER, ("threadIdx.x == 0", "threadIdx.x % 32 == 0")), []),
+    ],
+)
+def test_a_wait_for_the_bytes_of_copies_shows_no_stores_of_other_warps(
+    changes: tuple[tuple[str, str], ...], found: list[str]
+) -> None:
+    """Only the warps that arrive at an mbarrier make what they have stored visible to those that wait for it."""
+    text = plant(WAIT, *changes, text=B_BY_TMA)
+    assert [one.code for one in check_thread_order(text, {}, (), described=True).mistakes] == found

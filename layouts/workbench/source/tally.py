@@ -76,7 +76,7 @@ def drop_proved(
 def describe_lack(operand: VerifiedOperand) -> str:
     """Describe what a verdict on an operand lacks."""
     if operand.storage is None and (not operand.missing or "paste its tensor map" in operand.missing[0]):
-        return f"nothing in the file says how {operand.name.upper()} is stored."
+        return f"no tensor map, layout or store that is followed says how {operand.name.upper()} is stored."
     lack = operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE
     return lack.replace("The ", "the ", 1) if lack.startswith("The ") else lack  # within a sentence
 

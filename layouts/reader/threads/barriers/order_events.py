@@ -30,6 +30,9 @@ _PIPELINE = re.compile(r"producer_\w+|consumer_release|pipeline_consumer_\w+|mak
 _SHARED_PIPELINE = re.compile(  # its waits are barriers, too
     r"\bpipeline_shared_state\b|\bthread_scope_(?!thread\b)|\bcuda::barrier\b"
 )
+_ARRIVAL = re.compile(  # at an mbarrier, of other than the thread that expects the bytes of copies
+    r"mbarrier\.arrive(?!\.expect_tx)|cp\.async\.mbarrier|tcgen05|\bcuda::(?:barrier|ptx)|Barrier\b|\barrive\w*\s*[(<]"
+)
 _DOUBLE_BYTES = 8
 _EXCHANGE = re.compile(r"__(?:shfl|reduce|match|ballot|any|all)\w*_sync")  # between the threads of a warp alone
 _NO_ORDER = re.compile(  # functions without an effect on the order
@@ -56,6 +59,8 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
     elif _BARRIER.match(opcode):
         whole = run.mask if len(operands) == 1 and first == 0 and not guarded else None
         order.pass_barrier(run.get_call(span), max(len(run.calls) - 1, 0), whole)
+    elif opcode.startswith("mbarrier.") and _ARRIVAL.search(run.text) is None:
+        order.show_stores(run.mask & opcode.startswith("mbarrier.arrive"))
     elif _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
         order.forget_stores()
     else:

@@ -183,6 +183,12 @@ class SharedOrder:
         self.barriers += 1
         self.meet_warp()
 
+    def show_stores(self, mask: Mask) -> None:
+        """Take what the warps of some threads have stored as visible: these arrive at an mbarrier."""
+        if self.has_writers and mask.any():
+            warps = np.unique(np.flatnonzero(mask) // 32)
+            self.writer[np.isin((self.writer - 1) // 32, warps)] = _NOBODY
+
     def commit_group(self, mask: Mask, unsure: bool) -> None:
         """Close a group of copies. unsure: whether it may not be executed."""
         self.lost |= unsure
