@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lanescope.deadline import OverdueError
-from lanescope.descriptor.causes import TITLES
 from lanescope.errors import refuse_deep_recursion
 from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
@@ -60,7 +59,7 @@ from lanescope.workbench.reads.operand_findings import (
 )
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.cause_search import find_cause
-from lanescope.workbench.repair.consequences import drop_consequences, drop_settled_doubts
+from lanescope.workbench.repair.consequences import drop_consequences, drop_settled_doubts, is_misread
 from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
 from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, make_finding
@@ -275,7 +274,7 @@ def _run_threads(
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: Sequence[OpenPoint] = []
     if not found:
-        found, origins = _check_barriers(source, of_kernels, brief, any(one.code in TITLES for one in findings))
+        found, origins = _check_barriers(source, of_kernels, brief, is_misread(findings))
         settled = list_settled(source.code, origins)
         readers = frozenset(reader for one in descriptors for reader in one.readers) if settled else fragments.proved
         fragments = replace(fragments, settled=settled, proved=readers).join(origins.fragments)

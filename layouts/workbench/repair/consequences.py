@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from lanescope.descriptor.causes import TITLES
 from lanescope.ptx.table.descriptors import VERSION
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.results import STRIDE_DOUBTS, OperandStep, Span, VerifiedOperand
@@ -43,6 +44,11 @@ def is_explained(code: str, known: Collection[str]) -> bool:
     return code in KEPT & set(known) or any(
         code in causes for explained, causes in FOLLOWS.items() if explained in known
     )
+
+
+def is_misread(findings: Iterable[_Finding]) -> bool:
+    """Return whether descriptors read wrong bytes, from which a wrong D follows."""
+    return any(finding.code in TITLES for finding in findings)
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:

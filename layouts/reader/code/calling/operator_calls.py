@@ -84,8 +84,13 @@ def evaluate_operator(
         called = free
     else:
         return None
+    return _call_operator(ev, called, operands, at)
+
+
+def _call_operator(ev: Evaluator, called: FunctionSet, operands: list[CallArgument], at: tree.Expression) -> Any:
+    """Call an operator that the text defines; what a void one returns is a value of which nothing is known."""
     result = ev.call_function(called, operands, {}, at.span)
-    return OpaqueValue(ev.format_expression(at), span=at.span) if result is None else result  # of a void operator
+    return OpaqueValue(ev.format_expression(at), span=at.span) if result is None else result
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:

@@ -59,13 +59,21 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
     elif _BARRIER.match(opcode):
         whole = run.mask if len(operands) == 1 and first == 0 and not guarded else None
         order.pass_barrier(run.get_call(span), max(len(run.calls) - 1, 0), whole)
-    elif opcode.startswith("mbarrier.") and _ARRIVAL.search(run.text) is None:
-        order.show_stores(run.mask & opcode.startswith("mbarrier.arrive"))
-    elif _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
-        order.forget_stores()
     else:
-        return False
+        return _follow_other(run, opcode)
     return True
+
+
+def _follow_other(run: KernelRunner, opcode: str) -> bool:
+    """Follow an mbarrier, or an instruction with an unknown effect on the order; return whether it is one."""
+    assert run.order is not None
+    if opcode.startswith("mbarrier.") and _ARRIVAL.search(run.text) is None:
+        run.order.show_stores(run.mask & opcode.startswith("mbarrier.arrive"))
+        return True
+    if _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
+        run.order.forget_stores()
+        return True
+    return False
 
 
 def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
