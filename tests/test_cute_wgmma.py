@@ -106,6 +106,21 @@ def test_a_planted_mistake_is_found(right: str, wrong: str, code: str, place: st
     assert found == [(code, place)]
 
 
+def test_the_warps_of_an_only_warpgroup_need_no_barrier_before_their_products() -> None:
+    """As in CUTLASS's tutorial wgmma_sm90.cu, whose cp_async_wait<0>() is followed by warpgroup_arrive()."""
+    text = plant(
+        ("make_shape(_128{}, _64{}, _64{})", "make_shape(_64{}, _64{}, _64{})"),
+        ("make_shape(_128{}, _64{})", "make_shape(_64{}, _64{})"),
+        ("Layout<Shape<_32, _8>", "Layout<Shape<_16, _8>"),
+        ("Layout<Shape<_2, _1>>{}", "Layout<Shape<_1, _1>>{}"),
+        ("ceil_div(m, _128{})", "ceil_div(m, _64{})"),
+        ("    __syncthreads();\n    warpgroup_arrive", "    warpgroup_arrive"),
+        text=GEMM,
+    )
+    report = check_whole(text)
+    assert (report.findings, report.open) == ((), ())
+
+
 # D has contiguous columns, and the launch of another instance multiplies by scalar atoms
 SCALAR = plant(
     ("make_stride(get<1>(problem), _1{})", "make_stride(_1{}, get<0>(problem))"),

@@ -12,6 +12,7 @@ import numpy as np
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.ptx.table.kinds import MAJORS
+from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.code.cute.cute_mmas import tile_to_mma_shape
 from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
 from lanescope.reader.threads.cute.async_trace import locate_operand
@@ -227,6 +228,9 @@ def _follow_group(call: CuteCall) -> Any:
     count = call.templates[0] if call.templates else 0
     if run.order is not None:
         run.order.step_groups(run.mask, _GROUPS[call.name], count if isinstance(count, int) else None)
+        if call.name == "warpgroup_arrive" and run.threads == WARPGROUP:
+            # CUTLASS's wgmma_sm90.cu has no barrier between the warps of its only warpgroup
+            run.order.pass_barrier(run.find_own_place(call.node.span))
     if run.barriers is not None:
         at, trace = run.find_own_place(call.node.span), run.barriers.asynchronous
         if isinstance(count, int):
