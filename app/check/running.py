@@ -130,8 +130,6 @@ def describe_internal_error(error: Exception) -> str:
 
 def _build_report(source: SourceText, result: check_report.CheckReport, target: str, lines: int) -> SourceReport:
     """Build the report of one text, with places in the files that it was joined from. lines: of the file itself."""
-    gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
-    descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
     spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
     kernels = tuple((source.locate(kernel.span), kernel.gap) for kernel in result.kernels)
     touched = dict.fromkeys((place.file, place.line) for place in spans if place.file != source.name)
@@ -144,7 +142,7 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
             descriptors=result.descriptors,
             tensor_maps=result.maps,
             verified=result.steps,
-            gaps=dict(gaps),
+            gaps=dict(Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)),
             multiplier=result.multiplier,
             target=target,
             placed=result.placed,
@@ -155,27 +153,29 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
             *_find_unbalanced_files(source),
             *(_build_finding(source, finding) for finding in result.findings if not _is_repeated(source, finding)),
         ),
-        (
-            *(
-                OpenQuestion(
-                    message=item.message,
-                    place=source.locate(item.span),
-                    needs=list(item.needs),
-                    result=f"{item.result} of {item.kernel}" if item.of_result else "",
-                    operand=item.operand,
-                    reader=item.reader,
-                    reason=item.reason if item.operand else "",
-                )
-                for item in result.open
-            ),
-            *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)), needs=[])] if source.too_long else []),
-        ),
+        tuple(_list_open(source, result)),
         tuple(_build_finding(source, doubt) for doubt in result.doubts),
         tuple((item.reason, item.count, source.locate(item.span)) for item in result.unverified),
-        descriptors,
+        tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked),
         tuple(touched),
         kernels,
     )
+
+
+def _list_open(source: SourceText, result: check_report.CheckReport) -> Iterator[OpenQuestion]:
+    """Yield what is open in a text."""
+    for item in result.open:
+        yield OpenQuestion(
+            message=item.message,
+            place=source.locate(item.span),
+            needs=list(item.needs),
+            result=f"{item.result} of {item.kernel}" if item.of_result else "",
+            operand=item.operand,
+            reader=item.reader,
+            reason=item.reason if item.operand else "",
+        )
+    if source.too_long:
+        yield OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)), needs=[])
 
 
 def _is_repeated(source: SourceText, finding: results.CheckFinding) -> bool:

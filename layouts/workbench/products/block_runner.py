@@ -95,6 +95,8 @@ class BlockRunner:
 
     def find_grid(self, blocks: Sequence[OriginFinder]) -> Block | None:
         """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""
+        if blocks and blocks[0].run.kernel in self.lost:
+            return None
         known = self.given.find_grid(blocks[0].run) if self.given is not None and blocks else None
         return known or ((MANY_BLOCKS, 1, 1) if "gridDim" in self.source.blank else None)
 

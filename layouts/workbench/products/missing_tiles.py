@@ -7,15 +7,19 @@ columns outside of the matrices, or elements that another block computes, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
+
+import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.products.known_sizes import GivenSizes
+from lanescope.workbench.products.misplaced_tiles import StoredTile
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
+from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_result, is_outside, list_all_sums
 from lanescope.workbench.repair.blamed_numbers import follow_number
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, list_launches
@@ -53,58 +57,80 @@ class BlockTile:
 
 def find_missing_tile(
     finders: Sequence[OriginFinder],
-    sums: Sequence[SumOrigin],
-    recorded: Sequence[KernelLaunchRecord],
+    stored: Mapping[str, Sequence[StoredTile]],
     given: GivenSizes,
+    recorded: Sequence[KernelLaunchRecord],
 ) -> Pitfall | None:
-    """Return the finding of blocks that leave tiles of D out. finders: of blocks whose elements of D are at their
-    places; sums: all of these.
+    """Return the finding of blocks that leave tiles of D out, if this is all that is open about D. stored: where its
+    elements are stored, by array; recorded: the launches.
     """
-    run = finders[0].run
+    run, tiles = finders[0].run, list_block_tiles(list_all_sums(finders))
     grid, launches = given.find_grid(run), [one for one in recorded if one.name == run.kernel]
-    tiles = list_block_tiles(sums)
-    if grid is None or len(launches) != 1 or grid[2] != 1 or not tiles or _OWN_COUNT.search(blank_text(run.text)):
+    flat = grid is not None and grid[2] == 1 and len(launches) == 1
+    if grid is None or not flat or not tiles or _OWN_COUNT.search(blank_text(run.text)):
         return None
-    rows, columns = sums[0].sizes
+    inside = {one.block for one in finders if not any(map(is_outside, list_all_sums([one])))}
+    of_inside = {array: [one for one in of_array if one.block in inside] for array, of_array in stored.items()}
+    known = [one for one in finders if one.block in inside]
+    if not known or find_open_result(known, of_inside, given.sizes, grid) != UNSHOWN:
+        return None
+    rows, columns = tiles[0].total.sizes
     count, needed = grid[0] * grid[1], rows * columns // tiles[0].elements
     if count < needed:
         return _describe_short_grid(tiles[0], launches[0], run.text, (count, needed), given)
-    if count > needed:
+    return _find_other_tile(tiles, count) if count == needed else None
+
+
+def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> Pitfall | None:
+    """Return the finding of a block that computes no tile, or that of another one. count: of the blocks of a launch."""
+    found = next(chain(_list_outside(tiles), _list_shared(tiles)), None)
+    if found is None:
         return None
+    what, place = found
     rest = f"The launch has {count:,} blocks, as many as D has tiles, so that no block computes another tile."
+    return Pitfall("tiles_left", f"{what} {rest}", place)
+
+
+def _list_outside(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
+    """Yield (what is wrong, where its coordinate is given) of blocks that are beyond the matrices."""
     for one in tiles:
         if (side := one.find_side_outside()) is not None:
             first, past = one.sides[side]
             message = (
                 f"Block {one.block} computes {('rows', 'columns')[side]} {first:,} to {past - 1:,} of D, which has"
-                f" {one.total.sizes[side]:,} with the sizes of this run. {rest}"
+                f" {one.total.sizes[side]:,} with the sizes of this run."
             )
-            return Pitfall("tiles_left", message, _find_place(one, side))
+            yield message, _find_place(one, side)
+
+
+def _list_shared(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
+    """Yield (what is wrong, where a coordinate is given) of pairs of blocks that compute the same elements."""
     for one, other in combinations(tiles, 2):
         if one.overlaps(other):
             (row, _), (column, _) = (max(pair) for pair in zip(one.sides, other.sides, strict=True))
-            message = f"Blocks {one.block} and {other.block} both compute row {row:,}, column {column:,} of D. {rest}"
-            return Pitfall("tiles_left", message, _find_place(other, _find_still_side(tiles, one, other)))
-    return None
+            message = f"Blocks {one.block} and {other.block} both compute row {row:,}, column {column:,} of D."
+            yield message, _find_place(other, _find_still_side(tiles, one, other))
 
 
 def list_block_tiles(sums: Sequence[SumOrigin]) -> list[BlockTile]:
     """List what each block computes; none unless each computes one rectangle, once, of one size and shape."""
-    found: list[BlockTile] = []
-    for block in dict.fromkeys(one.block for one in sums):
-        of_block = [one for one in sums if one.block == block]
-        rows, columns = (
-            (min(int(side.min()) for side in sides), max(int(side.max()) for side in sides) + 1)
-            for sides in ([one.rows for one in of_block], [one.columns for one in of_block])
-        )
-        tile = BlockTile(block, rows, columns, of_block[0])
-        apart = {(int(one.rows.min()), int(one.columns.min())) for one in of_block}
-        whole = len(apart) == len(of_block) and sum(one.elements for one in of_block) == tile.elements
-        if not whole or any(one.is_symmetric or one.is_joined for one in of_block):
-            return []
-        found.append(tile)
-    shapes = {tuple(past - first for first, past in tile.sides) for tile in found}
-    return found if len(shapes) == 1 else []
+    blocks = dict.fromkeys(one.block for one in sums)
+    found = [_join_sums([one for one in sums if one.block == block]) for block in blocks]
+    tiles = [tile for tile in found if tile is not None]
+    shapes = {tuple(past - first for first, past in tile.sides) for tile in tiles}
+    return tiles if len(tiles) == len(found) and len(shapes) == 1 else []
+
+
+def _join_sums(sums: Sequence[SumOrigin]) -> BlockTile | None:
+    """Return the rectangle that the sums of a block are, None if they are none, or D is not of these sums alone."""
+    rows, columns = (
+        (int(np.concatenate(side).min()), int(np.concatenate(side).max()) + 1)
+        for side in ([one.rows for one in sums], [one.columns for one in sums])
+    )
+    tile = BlockTile(sums[0].block, rows, columns, sums[0])
+    apart = {(int(one.rows.min()), int(one.columns.min())) for one in sums}
+    whole = len(apart) == len(sums) and sum(one.elements for one in sums) == tile.elements
+    return tile if whole and not any(one.is_symmetric or one.is_joined for one in sums) else None
 
 
 def _describe_short_grid(

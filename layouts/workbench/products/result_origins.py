@@ -65,9 +65,7 @@ from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TIT
 from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
     OUTSIDE,
-    UNSHOWN,
     find_open_result,
-    is_outside,
     judge_map_strides,
     list_all_sums,
     make_open_point,
@@ -250,8 +248,7 @@ class OriginJudge:
         found += [_make_pitfall(one) for report in fragments.values() for one in report.findings]
         if not found:
             for key, of_kernel in finders.items():
-                grid = runner.find_grid(of_kernel) if key[0] not in runner.lost else None
-                mistake, reason = _judge_kernel(of_kernel, sized, grid)
+                mistake, reason = _judge_kernel(of_kernel, sized, runner.find_grid(of_kernel))
                 found += [mistake] if mistake is not None else []
                 reasons[key[0]] = reasons.get(key[0]) or reason
             found = list({(one.code, one.span): one for one in found}.values())
@@ -354,25 +351,15 @@ def _judge_kernel(finders: Sequence[OriginFinder], sized: SizedText, grid: Block
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
     found = _list_mistakes(finders, tiles, list(sums.values()), given) if tiles else ()
     mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0], blank_text(finders[0].run.text))
-    sizes = given.sizes if given is not None else None
-    reason = "" if mistake else find_open_result(finders, tiles, sizes, grid)
-    if reason == UNSHOWN or reason.endswith(OUTSIDE):
-        mistake = _find_missing_tile(finders, tiles, sized, grid)
-    if mistake or reason or given is None:
-        return mistake, "" if mistake else reason
-    return judge_map_strides(finders, given.sizes)
-
-
-def _find_missing_tile(
-    finders: Sequence[OriginFinder], tiles: Mapping[str, Sequence[StoredTile]], sized: SizedText, grid: Block | None
-) -> Pitfall | None:
-    """Return the finding of a launch that leaves tiles of D out, if this is all that is open."""
-    inside = [one for one in finders if not any(map(is_outside, list_all_sums([one])))]
-    blocks = {one.block for one in inside}
-    stored = {array: [one for one in of_array if one.block in blocks] for array, of_array in tiles.items()}
-    if sized.given is None or not inside or find_open_result(inside, stored, sized.given.sizes, grid) != UNSHOWN:
-        return None
-    return find_missing_tile(finders, list_all_sums(finders), sized.recorded, sized.given)
+    if mistake:
+        return mistake, ""
+    if given is None:
+        return None, find_open_result(finders, tiles, None, grid)
+    reason = find_open_result(finders, tiles, given.sizes, grid)
+    if not reason:
+        return judge_map_strides(finders, given.sizes)
+    mistake = find_missing_tile(finders, tiles, given, sized.recorded)
+    return mistake, "" if mistake else reason
 
 
 def _list_mistakes(

@@ -327,15 +327,12 @@ def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
     """List blocks of a line that were not run: that with the last tile of D; if another one multiplies outside of the
     matrices, a block of the second line of tiles; if a tile may be missing, those around the ends of the first line.
     """
-    known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
+    known = _group_sums(finders)
     if grid is None or grid[1] > 1 or not known or not all(known.values()):
         return []
-    rows, columns = next(iter(known.values()))[0].sizes
     last = (_count_tiles(known) - 1) % grid[0]
     every = [one for of_block in known.values() for one in of_block]
-    first = known.get((0, 0, 0), every)
-    ends = (max(int(one.rows.max()) for one in first), max(int(one.columns.max()) for one in first))
-    lines = rows // (ends[0] + 1), columns // (ends[1] + 1)
+    lines = _count_lines(known.get((0, 0, 0), every))
     numbers = {last}
     if any(map(is_outside, every)):
         numbers.add(max(lines))
@@ -344,9 +341,21 @@ def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
     return [block for n in sorted(numbers) if 0 <= n < grid[0] and (block := (n, 0, 0)) not in known]
 
 
+def _group_sums(finders: Finders) -> dict[Block, list[SumOrigin]]:
+    """Return the known sums of each block."""
+    return {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
+
+
+def _count_lines(first: Sequence[SumOrigin]) -> tuple[int, int]:
+    """Return how many rows, and columns, of tiles D has. first: the sums of its first tile."""
+    rows, columns = first[0].sizes
+    ends = max(int(one.rows.max()) for one in first), max(int(one.columns.max()) for one in first)
+    return rows // (ends[0] + 1), columns // (ends[1] + 1)
+
+
 def has_tile(block: Block, finders: Finders) -> bool:
     """Return whether a block of a line has a tile of D, as far as the tiles of other blocks show."""
-    known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
+    known = _group_sums(finders)
     return not known or not all(known.values()) or any(block[1:]) or block[0] < _count_tiles(known)
 
 

@@ -56,10 +56,9 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
         return SymbolicInt(s.const, s.type, s.pieces, s.low, s.marks, s.origin, join_assumptions(a, b, more=more))
     if sign == 1 and not get_possible_bits(a) & get_possible_bits(b):
         return or_ints(a, b)
-    for base, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
-        stepped = _step_address(base, step, sign) or _step_field(base, step, sign)
-        if stepped is not None:
-            return carry_marks(replace(stepped, type=kind, low=min(left.low, right.low)), left, right)
+    stepped = _step_address(a, b, sign) or (_step_address(b, a, 1) if sign == 1 else None)
+    if stepped is not None:
+        return carry_marks(replace(stepped, type=kind, low=min(left.low, right.low)), left, right)
     if sign == 1 and (fields := _assume_fitting_fields(a, b)):
         return replace(or_ints(a, b), assumed=join_assumptions(a, b, more=fields))
     return _add_low_bits(a, b, sign)
@@ -97,13 +96,22 @@ def _is_shared_address(value: SymbolicInt) -> bool:
 
 
 def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
-    """Add a small step to a word with an address in its lowest field; None without an address.
-
-    The address is assumed to stay in its field, as every shared address does.
+    """Add a small step, or one with other fields above it, to a word with an address in its lowest field; None without
+    an address. The address is assumed to stay in its field, as every shared address does.
     """
+    return _step_start(integer, step, by) or (_step_field(integer, step) if by == 1 else None)
+
+
+def _get_amount(step: SymbolicInt) -> LinearExpression | None:
+    """Return a step as one expression, which may be of masked bits, as (warp & 3) << 7; None if it has no such."""
     amount = get_modular_linear(step)
-    if amount is None and is_nonnegative(step) and step.width <= FIELD_BITS:
-        amount = step.make_linear()  # of masked bits, as (warp & 3) << 7
+    masked = amount is None and is_nonnegative(step) and step.width <= FIELD_BITS
+    return step.make_linear() if masked else amount
+
+
+def _step_start(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicInt | None:
+    """Add a small step to the start field."""
+    amount = _get_amount(step)
     base = next((p for p in integer.pieces if not p.low), None)
     if amount is None or base is None or amount.divide_exactly(1 << FIELD_BITS) is not None:
         return None
@@ -117,14 +125,14 @@ def _step_address(integer: SymbolicInt, step: SymbolicInt, by: int) -> SymbolicI
     return replace(integer, pieces=tuple(grown if p is base else p for p in integer.pieces), assumed=rests)
 
 
-def _step_field(field: SymbolicInt, number: SymbolicInt, by: int) -> SymbolicInt | None:
+def _step_field(field: SymbolicInt, number: SymbolicInt) -> SymbolicInt | None:
     """Add the number that has a step in its lowest field and the other fields of a descriptor above it to an address
     field, as compilers write `(address >> 4 & 0x3FFF) + 0x4000004000000002`; None for another sum.
     """
-    if number.known is None or by != 1 or get_possible_bits(field) >> FIELD_BITS:
+    if number.known is None or get_possible_bits(field) >> FIELD_BITS:
         return None
     step, above = (replace(number, const=number.const & bits) for bits in (_FIELD, number.type.mask & ~_FIELD))
-    stepped = _step_address(field, step, by) if step.const and above.const else None
+    stepped = _step_start(field, step, 1) if step.const and above.const else None
     return stepped and replace(or_ints(stepped, above), assumed=stepped.assumed)
 
 

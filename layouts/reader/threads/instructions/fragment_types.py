@@ -75,15 +75,15 @@ def list_arguments(type_: tree.Type) -> Sequence[tree.Expression]:
     return (type_.path[-1][1] or ()) if type_.path and type_.name in ("fragment", *ARRAYS) else ()
 
 
-def make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | None:
-    """Return the type of an array, or of a fragment, followed if it is one of several mma; None for any other type.
-
-    values: of its template arguments.
-    """
+def make_library_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | None:
+    """Return the type of an array or of a fragment; None for any other type. values: of its template arguments."""
     if type_.name in ARRAYS:
         return _make_array_type(type_.name, *values) if len(values) == 2 else None
-    if len(values) < 5:
-        return None
+    return _make_fragment_type(type_, values) if len(values) >= 5 else None
+
+
+def _make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType:
+    """Return the type of a fragment, followed if it is one of several mma."""
     words = [_get_word(argument) for argument in list_arguments(type_)]
     m, n, k = (size.known if isinstance(size, ThreadNumber) else None for size in values[1:4])
     name = values[4].name if isinstance(values[4], SizedType) else words[4]
@@ -91,9 +91,14 @@ def make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | N
     layout = words[5] if len(words) > 5 else ""
     followed = opcode and (m, n) in _SIZES and words[0] in _LETTERS
     shape = FragmentShape(words[0], opcode if followed else "", layout, type_.span, m or 0, n or 0)
+    return SizedType("fragment", FRAGMENT_BYTES, target=shape, scope=_make_scope(shape.count if followed else 0))
+
+
+def _make_scope(count: int) -> Scope:
+    """Return the constants of a fragment's class. count: its elements in a thread, 0 if they are not known."""
     scope = Scope(None)
-    scope.names["num_elements"] = make_number(shape.count if followed else 0)
-    return SizedType("fragment", FRAGMENT_BYTES, target=shape, scope=scope)
+    scope.names["num_elements"] = make_number(count)
+    return scope
 
 
 def _make_array_type(name: str, element: Any, count: Any) -> SizedType | None:

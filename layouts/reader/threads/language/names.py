@@ -15,7 +15,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.types.specializations import choose_special
 from lanescope.reader.code.values import OpaqueValue, ResolvedType
 from lanescope.reader.threads.cute import cute_types
-from lanescope.reader.threads.instructions.fragment_types import list_arguments, make_fragment_type
+from lanescope.reader.threads.instructions.fragment_types import list_arguments, make_library_type
 from lanescope.reader.threads.language.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.language.character_arrays import find_string
 from lanescope.reader.threads.language.enumerations import evaluate_enumeration
@@ -206,7 +206,7 @@ def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) ->
         found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
     )
     kind = kind or _find_library_type(type_)
-    return kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
+    return kind or make_library_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
 
 
 def _is_builtin(run: KernelRunner, type_: tree.Type, scope: Scope) -> bool:
