@@ -87,6 +87,16 @@ def test_a_grid_of_one_number_may_be_meant_to_compute_a_part() -> None:
 
 
 @pytest.mark.thorough
+def test_a_triangle_of_d_may_be_meant() -> None:
+    """The blocks of a lower triangle of square matrices: as many as grow with the square of M."""
+    index = """int m = 0, left = blockIdx.x;
+  while (left >= 2 * (m + 1)) { left -= 2 * (m + 1); ++m; }
+  int n = left / 2, row = (2 * m + left % 2) * BM, col = n * BN;"""
+    text = plant((INDEX, index), ("M / BM * (N / BN)", "M / BN * (M / BN + 1)"), text=KERNEL)
+    assert check_text(text).findings == ()
+
+
+@pytest.mark.thorough
 def test_the_search_moves_the_finding_to_the_number_of_tiles() -> None:
     text = plant(("tiles = N / BN", "tiles = N / BM"), text=RIGHT)
     assert find_place(text, search=True) == ("tiles_left", "int tiles = N / BM;", "BN")

@@ -51,6 +51,10 @@ class KnownSizes:
         except LayoutError:
             return None
 
+    def grow(self, name: str) -> KnownSizes:
+        """Return the sizes with one of them doubled."""
+        return KnownSizes({**self.names, name: 2 * self.names[name]})
+
     def measure_map(self, tensor_map: TensorMap) -> TensorMap:
         """Return a map with the sizes of its tensor, as far as they are known."""
         dims = list(tensor_map.dims)

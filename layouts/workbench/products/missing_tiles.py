@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from math import prod
 
 import numpy as np
 
@@ -66,19 +67,25 @@ def find_missing_tile(
     """
     run, tiles = finders[0].run, list_block_tiles(list_all_sums(finders))
     grid, launches = given.find_grid(run), [one for one in recorded if one.name == run.kernel]
-    flat = grid is not None and grid[2] == 1 and len(launches) == 1
-    if grid is None or not flat or not tiles or _OWN_COUNT.search(blank_text(run.text)):
+    if grid is None or grid[2] != 1 or len(launches) != 1 or _OWN_COUNT.search(blank_text(run.text)):
         return None
-    inside = {one.block for one in finders if not any(map(is_outside, list_all_sums([one])))}
-    of_inside = {array: [one for one in of_array if one.block in inside] for array, of_array in stored.items()}
-    known = [one for one in finders if one.block in inside]
-    if not known or find_open_result(known, of_inside, given.sizes, grid) != UNSHOWN:
+    if not tiles or not _are_known(finders, stored, given, grid):
         return None
     rows, columns = tiles[0].total.sizes
     count, needed = grid[0] * grid[1], rows * columns // tiles[0].elements
     if count < needed:
-        return _describe_short_grid(tiles[0], launches[0], run.text, (count, needed), given)
+        return _describe_short_grid(tiles, launches[0], run.text, (count, needed), given)
     return _find_other_tile(tiles, count) if count == needed else None
+
+
+def _are_known(
+    finders: Sequence[OriginFinder], stored: Mapping[str, Sequence[StoredTile]], given: GivenSizes, grid: Block
+) -> bool:
+    """Return whether all is known of the tiles that are in the matrices, except that these are all tiles of D."""
+    inside = [one for one in finders if not any(map(is_outside, list_all_sums([one])))]
+    blocks = {one.block for one in inside}
+    of_inside = {array: [one for one in of_array if one.block in blocks] for array, of_array in stored.items()}
+    return bool(inside) and find_open_result(inside, of_inside, given.sizes, grid) == UNSHOWN
 
 
 def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> Pitfall | None:
@@ -134,11 +141,14 @@ def _join_sums(sums: Sequence[SumOrigin]) -> BlockTile | None:
 
 
 def _describe_short_grid(
-    tile: BlockTile, launch: KernelLaunchRecord, text: str, counts: tuple[int, int], given: GivenSizes
+    tiles: Sequence[BlockTile], launch: KernelLaunchRecord, text: str, counts: tuple[int, int], given: GivenSizes
 ) -> Pitfall | None:
-    """Return the finding of a grid with fewer blocks than D has tiles; None if it does not depend on the sizes."""
-    if not any(re.search(rf"\b{re.escape(name)}\b", str(one)) for one in launch.grid for name in given.sizes.names):
-        return None  # a part of D may be meant
+    """Return the finding of a grid with fewer blocks than D has tiles; None if it is not proportional to a size."""
+    grown = [given.sizes.grow(name).find_grid(launch.name, [launch]) for name in given.sizes.names]
+    factors = {prod(grid) / counts[0] for grid in grown if grid is not None}
+    if factors <= {1} or max(factors) > 2:
+        return None  # a part of D may be meant, such as a triangle
+    tile = tiles[0]
     rows, columns = (past - first for first, past in tile.sides)
     message = (
         f"With the sizes of this run the launch has {counts[0]:,} blocks of {rows} × {columns} elements, and D has"
