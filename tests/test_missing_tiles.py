@@ -70,8 +70,8 @@ def test_a_tile_that_no_block_computes_is_found(right: str, wrong: str, line: st
 def test_the_message_says_which_block_is_beyond_which_size() -> None:
     (finding,) = check_text(plant(("row = m * BM", "row = m * BN"), text=RIGHT)).findings
     assert finding.message == (
-        "Block (1535, 0, 0) computes rows 3,968 to 4,031 of D, which has 2,048 with the sizes of this run. The launch"
-        " has 1,536 blocks, as many as D has tiles, so that no block computes another tile."
+        "With 2,048 × 6,144 elements of D, block (1535, 0, 0) computes rows 3,968 to 4,031, which D does not have. The"
+        " launch has 1,536 blocks then, as many as D has tiles, so that some tile is left out."
     )
 
 

@@ -48,3 +48,13 @@ def test_a_launch_exchanges_a_and_b_with_their_sizes(arguments: str, whole: bool
 
 def test_a_parameter_of_another_name_is_what_its_launch_gives() -> None:
     assert not check_whole(KERNEL.replace("int M", "int L").replace(" M ", " L ") + LAUNCH).open
+
+
+def test_blocks_beyond_d_do_not_make_their_bound_wrong() -> None:
+    """The last block of a grid that is rounded up returns. With K, as little is shown of the tiles of D as with N."""
+    sizes = "void run() {\n  const int M = 512, N = 328, K = 256;\n  int8_t *A, *B;\n  float *C, *sa, *sb;\n"
+    head = LAUNCH[: LAUNCH.index("  gemm<<<")]
+    padded = plant((head, f"\n{sizes}"), ("N / 8", "(N / 8 + 3) / 4 * 4"), text=LAUNCH)
+    guard = "  const int col = blockIdx.x * 8;\n", "  const int col = blockIdx.x * 8;\n  if (col >= N) return;\n"
+    report = check_whole(plant(guard, text=KERNEL) + padded)
+    assert report.findings == () and [one.of_result for one in report.open] == [True]

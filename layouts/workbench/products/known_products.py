@@ -208,7 +208,8 @@ class KnownJudge(SearchedRun):
         for edit in islice(list_bound_edits(self.text, verdict.runners, self.known, always), MOST_EDITS):
             equal = are_equal(self.function, self.recorded, (self.text[slice(*edit.span)], edit.text))
             edited = replace(self, text=apply_edits(self.text, [edit]))
-            if not equal and edited._is_product_in_both_runs():
+            # if only whether all tiles are computed is open, an edit has to show that they are
+            if not equal and edited._is_product_in_both_runs() and (verdict.open != UNCOVERED or edited._is_proved()):
                 found.setdefault(edit.span, []).append(edit)
         certain = (edits[0] for edits in found.values() if len(edits) == 1)
         return next((describe_bound(self.text, edit) for edit in certain), None)
@@ -231,6 +232,10 @@ class KnownJudge(SearchedRun):
     def _is_of_product(self) -> bool:
         """Return whether all that is run is of A·B."""
         return any(verdict.open in (None, UNCOVERED) for verdict in self.list_verdicts())
+
+    def _is_proved(self) -> bool:
+        """Return whether D is A·B with some strides."""
+        return any(verdict.open is None for verdict in self.list_verdicts())
 
     def _is_product_in_both_runs(self) -> bool:
         """Return whether all that is run is of A·B, first of one block."""

@@ -41,7 +41,7 @@ class OpenPart:
     choices: int = 0
 
 
-_NO_BATCH = "A, B and D are not of one matrix of a batch, that of the block"
+_NO_BATCH = "A, B and D are not of one matrix that blockIdx.z chooses, but of others, or beyond the matrices"
 UNCOVERED = OpenPart(UNSHOWN, whole=True)
 
 

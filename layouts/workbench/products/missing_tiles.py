@@ -94,8 +94,14 @@ def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> Pitfall | None:
     if found is None:
         return None
     what, place = found
-    rest = f"The launch has {count:,} blocks, as many as D has tiles, so that no block computes another tile."
-    return Pitfall("tiles_left", f"{what} {rest}", place)
+    rest = f"The launch has {count:,} blocks then, as many as D has tiles, so that some tile is left out."
+    return Pitfall("tiles_left", f"{_name_run(tiles[0])} {what} {rest}", place)
+
+
+def _name_run(tile: BlockTile) -> str:
+    """Begin a sentence about a run with sizes that the program need not have."""
+    rows, columns = tile.total.sizes
+    return f"With {rows:,} × {columns:,} elements of D,"
 
 
 def _list_outside(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
@@ -103,10 +109,8 @@ def _list_outside(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
     for one in tiles:
         if (side := one.find_side_outside()) is not None:
             first, past = one.sides[side]
-            message = (
-                f"Block {one.block} computes {('rows', 'columns')[side]} {first:,} to {past - 1:,} of D, which has"
-                f" {one.total.sizes[side]:,} with the sizes of this run."
-            )
+            lines = ("rows", "columns")[side]
+            message = f"block {one.block} computes {lines} {first:,} to {past - 1:,}, which D does not have."
             yield message, _find_place(one, side)
 
 
@@ -115,7 +119,7 @@ def _list_shared(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
     for one, other in combinations(tiles, 2):
         if one.overlaps(other):
             (row, _), (column, _) = (max(pair) for pair in zip(one.sides, other.sides, strict=True))
-            message = f"Blocks {one.block} and {other.block} both compute row {row:,}, column {column:,} of D."
+            message = f"blocks {one.block} and {other.block} both compute row {row:,}, column {column:,}."
             yield message, _find_place(other, _find_still_side(tiles, one, other))
 
 
@@ -151,8 +155,8 @@ def _describe_short_grid(
     tile = tiles[0]
     rows, columns = (past - first for first, past in tile.sides)
     message = (
-        f"With the sizes of this run the launch has {counts[0]:,} blocks of {rows} × {columns} elements, and D has"
-        f" {tile.total.sizes[0]:,} × {tile.total.sizes[1]:,}: {counts[1]:,} are needed."
+        f"{_name_run(tile)} the launch has {counts[0]:,} blocks of {rows} × {columns} elements: {counts[1]:,} are"
+        " needed."
     )
     return Pitfall("tiles_left", message, _find_grid_place(blank_text(text), launch))
 
