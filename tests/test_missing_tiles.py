@@ -81,19 +81,37 @@ def test_a_grid_may_be_larger_than_d() -> None:
     assert report.findings == () and len(report.open) == 1
 
 
-@pytest.mark.thorough
-def test_a_grid_of_one_number_may_be_meant_to_compute_a_part() -> None:
-    assert check_text(plant(("<<<M / BM * (N / BN)", "<<<24"), text=RIGHT)).findings == ()
-
-
-@pytest.mark.thorough
-def test_a_triangle_of_d_may_be_meant() -> None:
-    """The blocks of a lower triangle of square matrices: as many as grow with the square of M."""
-    index = """int m = 0, left = blockIdx.x;
+TRIANGLE = """int m = 0, left = blockIdx.x;
   while (left >= 2 * (m + 1)) { left -= 2 * (m + 1); ++m; }
   int n = left / 2, row = (2 * m + left % 2) * BM, col = n * BN;"""
-    text = plant((INDEX, index), ("M / BM * (N / BN)", "M / BN * (M / BN + 1)"), text=KERNEL)
-    assert check_text(text).findings == ()
+LAUNCH = "  gemm<<<M / BM"
+SQUARE = ("tiles = N / BN", "tiles = M / BM")
+
+
+@pytest.mark.thorough
+@for_each(
+    "changes",
+    [
+        [("<<<M / BM * (N / BN)", "<<<24")],
+        [("<<<M / BM * (N / BN)", "<<<N / BN"), ("int m = blockIdx.x / tiles;", "int m = 0;")],  # for few rows
+        [(LINES, TRIANGLE), ("M / BM * (N / BN)", "M / BN * (M / BN + 1)")],
+        [SQUARE, (LAUNCH, f"  assert(M == N);\n{LAUNCH}")],
+        [SQUARE, (LAUNCH, f"  if (M != N) return;\n{LAUNCH}")],
+        [("M / BM * (N / BN)", "M / BM / 2 * (N / BN)"), (LAUNCH, f"  other<<<M / BM, 128>>>(C, M, N, K);\n{LAUNCH}")],
+        [("BN = 128", "BN = 160"), ("n128k16", "n160k16")],
+    ],
+    ids=["number", "row", "triangle", "assert", "return", "another kernel", "160 columns"],
+)
+def test_a_part_of_d_or_other_sizes_may_be_meant(changes: list[tuple[str, str]]) -> None:
+    assert "tiles_left" not in {one.code for one in check_text(plant(*changes, text=RIGHT)).findings}
+
+
+@pytest.mark.thorough
+def test_a_note_says_what_leaves_tiles_out() -> None:
+    """If sizes are compared, others than those of the run may be meant."""
+    text = plant(("col = n * BN", "col = n * BM"), (LAUNCH, f"  if (M != N) return;\n{LAUNCH}"), text=RIGHT)
+    (open_,) = check_text(text).open
+    assert "blocks (0, 0, 0) and (1, 0, 0) both compute row 0, column 64." in open_.message
 
 
 @pytest.mark.thorough

@@ -274,7 +274,8 @@ def _run_threads(
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: Sequence[OpenPoint] = []
     if not found:
-        found, origins = _check_barriers(source, of_kernels, brief, is_misread(findings))
+        misread = is_misread(findings) and source.text.count("__global__") == 1
+        found, origins = _check_barriers(source, of_kernels, brief, misread)
         settled = list_settled(source.code, origins)
         readers = frozenset(reader for one in descriptors for reader in one.readers) if settled else fragments.proved
         fragments = replace(fragments, settled=settled, proved=readers).join(origins.fragments)

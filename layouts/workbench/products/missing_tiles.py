@@ -14,7 +14,6 @@ from math import prod
 
 import numpy as np
 
-from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile
@@ -26,7 +25,20 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, list_launches
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
-_OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid|\bblockIdx\b[^;]*\^|\^[^;]*\bblockIdx\b")
+_OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid")  # blocks take tiles in turn
+_CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
+_NO_COMPARISON = re.compile(r"<<<|>>>|<<|>>|->|<[\w:*&, ]*>")  # of a launch, a shift, a member, a template
+
+
+@dataclass(frozen=True, slots=True)
+class MissingTile:
+    """What leaves tiles of D out, and where. certain: whether nothing in the text makes another part of D, or other
+    sizes, likely.
+    """
+
+    message: str
+    span: Span
+    certain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,11 @@ class BlockTile:
     def elements(self) -> int:
         return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
 
+    @property
+    def divides_matrix(self) -> bool:
+        """Whether D has whole numbers of tiles of this size."""
+        return not any(size % (past - first) for (first, past), size in zip(self.sides, self.total.sizes, strict=True))
+
     def find_side_outside(self) -> int | None:
         """Return whether its rows (0) or columns (1) are outside of the matrices, None if neither are."""
         ends = [past > size for (_, past), size in zip(self.sides, self.total.sizes, strict=True)]
@@ -61,21 +78,43 @@ def find_missing_tile(
     stored: Mapping[str, Sequence[StoredTile]],
     given: GivenSizes,
     recorded: Sequence[KernelLaunchRecord],
-) -> Pitfall | None:
-    """Return the finding of blocks that leave tiles of D out, if this is all that is open about D. stored: where its
-    elements are stored, by array; recorded: the launches.
+) -> MissingTile | None:
+    """Return what leaves tiles of D out, if this is all that is open about D. stored: where its elements are stored, by
+    array; recorded: the launches.
     """
     run, tiles = finders[0].run, list_block_tiles(list_all_sums(finders))
     grid, launches = given.find_grid(run), [one for one in recorded if one.name == run.kernel]
     if grid is None or grid[2] != 1 or len(launches) != 1 or _OWN_COUNT.search(blank_text(run.text)):
         return None
-    if not tiles or not _are_known(finders, stored, given, grid):
+    if not tiles or not tiles[0].divides_matrix or not _are_known(finders, stored, given, grid):
         return None
     rows, columns = tiles[0].total.sizes
     count, needed = grid[0] * grid[1], rows * columns // tiles[0].elements
     if count < needed:
-        return _describe_short_grid(tiles, launches[0], run.text, (count, needed), given)
-    return _find_other_tile(tiles, count) if count == needed else None
+        found = _find_short_grid(tiles[0], launches[0], run.text, (count, needed))
+    else:
+        found = _find_other_tile(tiles, count) if count == needed else None
+    if found is None:
+        return None
+    certain = len(recorded) == 1 and not given.own and _grows_with_sizes(launches[0], given, count)
+    certain = certain and not _limits_sizes(blank_text(run.text), tiles[0].total.sizes, given)
+    return MissingTile(f"With {rows:,} × {columns:,} elements of D, {found[0]}", found[1], certain)
+
+
+def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes, count: int) -> bool:
+    """Return whether the grid of a launch is proportional to both sizes of D: else a part of it may be meant, such as a
+    triangle, or one row of tiles.
+    """
+    grown = [given.sizes.grow(name).find_grid(launch.name, [launch]) for name in given.sizes.names]
+    return sorted(prod(grid) / count for grid in grown if grid is not None)[-2:] == [2, 2]
+
+
+def _limits_sizes(blank: str, sizes: tuple[int, int], given: GivenSizes) -> bool:
+    """Return whether a text compares M or N: a kernel may be for some sizes alone, or another one may do the rest."""
+    passed = {name: size for of in given.arguments.values() for name, size in of.items()}
+    names = {name.rpartition(".")[2] for name, size in (given.sizes.names | passed).items() if size in sizes}
+    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", blank))
+    return any(_CONDITION.search(one) and not names.isdisjoint(re.findall(r"\w+", one)) for one in statements)
 
 
 def _are_known(
@@ -88,20 +127,15 @@ def _are_known(
     return bool(inside) and find_open_result(inside, of_inside, given.sizes, grid) == UNSHOWN
 
 
-def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> Pitfall | None:
-    """Return the finding of a block that computes no tile, or that of another one. count: of the blocks of a launch."""
+def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> tuple[str, Span] | None:
+    """Return (what a block computes if it is no tile, or that of another one, where its coordinate is given). count: of
+    the blocks of a launch.
+    """
     found = next(chain(_list_outside(tiles), _list_shared(tiles)), None)
     if found is None:
         return None
     what, place = found
-    rest = f"The launch has {count:,} blocks then, as many as D has tiles, so that some tile is left out."
-    return Pitfall("tiles_left", f"{_name_run(tiles[0])} {what} {rest}", place)
-
-
-def _name_run(tile: BlockTile) -> str:
-    """Begin a sentence about a run with sizes that the program need not have."""
-    rows, columns = tile.total.sizes
-    return f"With {rows:,} × {columns:,} elements of D,"
+    return f"{what} The launch has {count:,} blocks then, as many as D has tiles, so that some tile is left out.", place
 
 
 def _list_outside(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
@@ -144,21 +178,13 @@ def _join_sums(sums: Sequence[SumOrigin]) -> BlockTile | None:
     return tile if whole and not any(one.is_symmetric or one.is_joined for one in sums) else None
 
 
-def _describe_short_grid(
-    tiles: Sequence[BlockTile], launch: KernelLaunchRecord, text: str, counts: tuple[int, int], given: GivenSizes
-) -> Pitfall | None:
-    """Return the finding of a grid with fewer blocks than D has tiles; None if it is not proportional to a size."""
-    grown = [given.sizes.grow(name).find_grid(launch.name, [launch]) for name in given.sizes.names]
-    factors = {prod(grid) / counts[0] for grid in grown if grid is not None}
-    if factors <= {1} or max(factors) > 2:
-        return None  # a part of D may be meant, such as a triangle
-    tile = tiles[0]
+def _find_short_grid(
+    tile: BlockTile, launch: KernelLaunchRecord, text: str, counts: tuple[int, int]
+) -> tuple[str, Span]:
+    """Return (how many blocks a launch has, and how many are needed, where its grid is given)."""
     rows, columns = (past - first for first, past in tile.sides)
-    message = (
-        f"{_name_run(tile)} the launch has {counts[0]:,} blocks of {rows} × {columns} elements: {counts[1]:,} are"
-        " needed."
-    )
-    return Pitfall("tiles_left", message, _find_grid_place(blank_text(text), launch))
+    message = f"the launch has {counts[0]:,} blocks of {rows} × {columns} elements: {counts[1]:,} are needed."
+    return message, _find_grid_place(blank_text(text), launch)
 
 
 def _find_grid_place(blank: str, launch: KernelLaunchRecord) -> Span:

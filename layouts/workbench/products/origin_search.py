@@ -61,7 +61,7 @@ def _is_right_with(judge: OriginJudge, edit: TextEdit) -> bool:
     code = _evaluate(judge, edit, whole=False)
     with end_when(is_late):
         short = replace(judge, source=KernelText(code)).judge() if code is not None else None
-    if short is None or short.mistakes or not all(point.reason == UNSHOWN for point in short.open):
+    if short is None or short.mistakes or not all(point.reason.startswith(UNSHOWN) for point in short.open):
         return False
     code = _evaluate(judge, edit, whole=True)
     report = check_origins(KernelText(code), judge.macros, code.launches, judge.evaluate) if code is not None else None

@@ -129,7 +129,7 @@ def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     """Judge the kernels with the usual K, and with those that what is open asks for; None if the program refuses it."""
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
     for size, before in ((DEEP, _UNREPLAYED), (WIDE, OUTSIDE)):
-        asked = report is not None and any(point.reason.endswith(before) for point in report.open)
+        asked = report is not None and any(before in point.reason for point in report.open)
         asked |= size == WIDE and report is not None and any(one.code == "tiles_left" for one in report.mistakes)
         if asked and not limits_depth(first.source.blank, size):
             report = replace(first, size=size).judge() or report
@@ -358,8 +358,12 @@ def _judge_kernel(finders: Sequence[OriginFinder], sized: SizedText, grid: Block
     reason = find_open_result(finders, tiles, given.sizes, grid)
     if not reason:
         return judge_map_strides(finders, given.sizes)
-    mistake = find_missing_tile(finders, tiles, given, sized.recorded)
-    return mistake, "" if mistake else reason
+    missing = find_missing_tile(finders, tiles, given, sized.recorded)
+    if missing is None:
+        return None, reason
+    if not missing.certain:
+        return None, f"{reason}. {missing.message.rstrip('.')}"
+    return Pitfall("tiles_left", missing.message, missing.span), ""
 
 
 def _list_mistakes(

@@ -117,8 +117,8 @@ class SearchedRun(KnownRun):
         """Return whether what is run is all of what the kernel is for."""
         other = has_other_numbers(self.text, self.function, self.recorded, self.known)
         known = self.given is not None or (self.choose_sizes()[0].are_named and not other)
-        partial = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
-        return known and not partial and not limits_depth(blank_text(self.text), self.known.k)
+        completed = not verdict.fragments and may_be_completed(self.text, self.function, self.recorded)
+        return known and not completed and not limits_depth(blank_text(self.text), self.known.k)
 
     def shorten_run(self, depth: int, launches: int) -> Self:
         """Return the run of one block with a short K."""

@@ -15,7 +15,7 @@ from lanescope.reader.code.syntax.tree_statements import Assembly, Jump, Return,
 # text, only those with the name of a device operation: log.print(x) may write x.
 _DEVICE_OPERATIONS = (
     r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit"
-    r"|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma|(?<![a-z])try(?![a-z])"
+    r"|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
 )
 READ_ONLY_NAMES = re.compile(
     _DEVICE_OPERATIONS
