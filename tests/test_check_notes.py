@@ -211,5 +211,5 @@ def test_instructions_that_read_one_operand_have_one_note() -> None:
     (note,) = collect_notes(merge_reports([check_source(SourceText("a.cu", text), 60)]))
     assert note.message == (
         "A of wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 and of 2 other instructions is not verified:"
-        " nothing in the file says how A is stored. (3 reads)"
+        " no tensor map, layout or store that is followed says how A is stored. (3 reads)"
     )

@@ -94,13 +94,14 @@ SQUARE = ("tiles = N / BN", "tiles = M / BM")
     [
         [("<<<M / BM * (N / BN)", "<<<24")],
         [("<<<M / BM * (N / BN)", "<<<N / BN"), ("int m = blockIdx.x / tiles;", "int m = 0;")],  # for few rows
+        [("m = blockIdx.x / tiles", "m = 0"), ("n = blockIdx.x % tiles", "n = blockIdx.x")],
         [(LINES, TRIANGLE), ("M / BM * (N / BN)", "M / BN * (M / BN + 1)")],
         [SQUARE, (LAUNCH, f"  assert(M == N);\n{LAUNCH}")],
         [SQUARE, (LAUNCH, f"  if (M != N) return;\n{LAUNCH}")],
         [("M / BM * (N / BN)", "M / BM / 2 * (N / BN)"), (LAUNCH, f"  other<<<M / BM, 128>>>(C, M, N, K);\n{LAUNCH}")],
         [("BN = 128", "BN = 160"), ("n128k16", "n160k16")],
     ],
-    ids=["number", "row", "triangle", "assert", "return", "another kernel", "160 columns"],
+    ids=["number", "row", "row of all blocks", "triangle", "assert", "return", "another kernel", "160 columns"],
 )
 def test_a_part_of_d_or_other_sizes_may_be_meant(changes: list[tuple[str, str]]) -> None:
     assert "tiles_left" not in {one.code for one in check_text(plant(*changes, text=RIGHT)).findings}

@@ -274,8 +274,7 @@ def _run_threads(
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: Sequence[OpenPoint] = []
     if not found:
-        misread = is_misread(findings) and source.text.count("__global__") == 1
-        found, origins = _check_barriers(source, of_kernels, brief, misread)
+        found, origins = _check_barriers(source, of_kernels, brief, is_misread(source.text, findings))
         settled = list_settled(source.code, origins)
         readers = frozenset(reader for one in descriptors for reader in one.readers) if settled else fragments.proved
         fragments = replace(fragments, settled=settled, proved=readers).join(origins.fragments)

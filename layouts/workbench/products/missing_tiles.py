@@ -90,29 +90,36 @@ def find_missing_tile(
         return None
     rows, columns = tiles[0].total.sizes
     count, needed = grid[0] * grid[1], rows * columns // tiles[0].elements
+    found = _find_other_tile(tiles, count) if count == needed else None
     if count < needed:
         found = _find_short_grid(tiles[0], launches[0], run.text, (count, needed))
-    else:
-        found = _find_other_tile(tiles, count) if count == needed else None
     if found is None:
         return None
-    certain = len(recorded) == 1 and not given.own and _grows_with_sizes(launches[0], given, count)
-    certain = certain and not _limits_sizes(blank_text(run.text), tiles[0].total.sizes, given)
+    certain = len(recorded) == 1 and _is_whole_meant(tiles, launches[0], given)
     return MissingTile(f"With {rows:,} × {columns:,} elements of D, {found[0]}", found[1], certain)
 
 
-def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes, count: int) -> bool:
+def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, given: GivenSizes) -> bool:
+    """Return whether a launch is certainly for all of D, with any M and N."""
+    moves = all(len({tile.sides[n] for tile in tiles}) > 1 for n in (0, 1))  # else D may be one row of tiles
+    total = tiles[0].total
+    limited = bool(given.own) or _limits_sizes(blank_text(total.finder.run.text), total.sizes, given)
+    return moves and not limited and _grows_with_sizes(launch, given)
+
+
+def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes) -> bool:
     """Return whether the grid of a launch is proportional to both sizes of D: else a part of it may be meant, such as a
     triangle, or one row of tiles.
     """
-    grown = [given.sizes.grow(name).find_grid(launch.name, [launch]) for name in given.sizes.names]
-    return sorted(prod(grid) / count for grid in grown if grid is not None)[-2:] == [2, 2]
+    every = (given.sizes, *map(given.sizes.grow, given.sizes.names))
+    before, *grown = (prod(sizes.find_grid(launch.name, [launch]) or (0,)) for sizes in every)
+    return sorted(grown)[-2:] == [2 * before, 2 * before]
 
 
 def _limits_sizes(blank: str, sizes: tuple[int, int], given: GivenSizes) -> bool:
     """Return whether a text compares M or N: a kernel may be for some sizes alone, or another one may do the rest."""
     passed = {name: size for of in given.arguments.values() for name, size in of.items()}
-    names = {name.rpartition(".")[2] for name, size in (given.sizes.names | passed).items() if size in sizes}
+    names = {name.rpartition(".")[2] for name, size in {**given.sizes.names, **passed}.items() if size in sizes}
     statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", blank))
     return any(_CONDITION.search(one) and not names.isdisjoint(re.findall(r"\w+", one)) for one in statements)
 

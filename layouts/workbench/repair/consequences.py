@@ -46,9 +46,9 @@ def is_explained(code: str, known: Collection[str]) -> bool:
     )
 
 
-def is_misread(findings: Iterable[_Finding]) -> bool:
-    """Return whether descriptors read wrong bytes, from which a wrong D follows."""
-    return any(finding.code in TITLES for finding in findings)
+def is_misread(text: str, findings: Iterable[_Finding]) -> bool:
+    """Return whether descriptors of the only kernel of a text read wrong bytes, from which a wrong D follows."""
+    return text.count("__global__") == 1 and any(finding.code in TITLES for finding in findings)
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
