@@ -117,6 +117,26 @@ def test_bits_of_a_warp_may_be_added_to_an_address_before_the_fields() -> None:
     assert check_text(module).doubts == ()
 
 
+def test_an_operand_belongs_to_the_descriptor_that_its_address_is_in() -> None:
+    """nvcc masks what the alignment makes 0, and the step of K may be in these bits: the start is open then."""
+    masked = "and.b32 %r{0}, %r{0}, 261120", "shr.u32 %r{0}, %r{0}, 4", "cvt.u64.u32 %rd{0}, %r{0}"
+    module = write_module(
+        "mov.u32 %r1, smem",
+        "ld.param.u32 %r2, [gemm_param_1]",
+        "and.b32 %r3, %r2, 253952",
+        "add.s32 %r4, %r1, %r3",
+        *(line.format(4) for line in masked),
+        f"or.b64 %rd20, %rd4, {UPPER | 2}",
+        "add.s32 %r5, %r1, 32768",
+        *(line.format(5) for line in masked),
+        f"or.b64 %rd21, %rd5, {UPPER | 2}",
+    )
+    points = check_text(module.replace("%rd20, %rd20, 1", "%rd20, %rd21, 1")).open
+    lines = [module[: point.span[0]].count("\n") for point in points]
+    made = [module[: module.index(f"or.b64 {name}")].count("\n") for name in ("%rd20", "%rd21")]
+    assert lines == made and all("depends on" in point.message for point in points)
+
+
 def test_where_ways_meet_a_register_of_two_values_is_open() -> None:
     """Only one of the two is taken: neither may be reported."""
     lines = ["mov.u64 %rd20, 1", "@%p5 bra $L1", f"mov.u64 %rd20, {UPPER | 0x40}", "$L1:"]

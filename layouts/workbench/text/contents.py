@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from lanescope.bits import format_word
@@ -361,9 +362,14 @@ class TextContents:
         line = argument.address
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
-        def rank_difference(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:
+        # where its bits come from, which tells descriptors apart if the start is open
+        marks = argument.value.marks if not start else ()
+        origins = {span for mark in marks for span in (mark.span, *mark.origin)}
+
+        def rank_difference(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool, int]:
             begins, terms = self._list_starts(judged[1])
-            return start not in begins, names.isdisjoint(terms), judged[1].name != argument.name
+            shared = origins.intersection(chain.from_iterable(judged[1].origins.values()))
+            return start not in begins, names.isdisjoint(terms), judged[1].name != argument.name, -len(shared)
 
         alike = [judged for judged in self.built if judged[1].known >> 16 == upper]
         return min(alike or self.built, key=rank_difference)[0]
