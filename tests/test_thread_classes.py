@@ -138,6 +138,7 @@ PREFIX = "__device__ State& operator++() { " + STEP + " return *this; }\n"
     [
         (f"__device__ void operator++(int) {{ {STEP} }}", "s_++"),
         (PREFIX + "__device__ State operator++(int) { State old = *this; ++(*this); return old; }", "s_++"),
+        (PREFIX + "__device__ State operator++(int) { auto old = *this; operator++(); return old; }", "s_++"),
         (PREFIX + "__device__ void advance(int n) { for (int i = 0; i < n; ++i) ++*this; }", "s_.advance(1)"),
         (PREFIX + "__device__ void advance() { this->operator++(); }", "++s_"),
     ],

@@ -28,6 +28,8 @@ _TYPENAME = re.compile(rb"(?<=[(,={])(\s*)typename(?=\s+\w+\s*(?:<|::))|(?<=\bre
 _BIT_CAST = re.compile(rb"__builtin_bit_cast\(((?:\w+::)*\w+(?: \w+)*),(?: |(?=\w+\)))")
 # unsigned(x) and unsigned{x}, which the grammar reads as a declaration in a list
 _UNSIGNED = re.compile(rb"(?<![\w:.>])(?<!\blong )(?<!\bshort )(?<!\bchar )unsigned(?=[({])")
+# operator++() as a statement, which the grammar reads as a declaration: it is a call of the object's own function
+_OWN_STEP = re.compile(rb"([;{}]\s*(?:return )?operator)(?:\+\+|--)(?=\()")
 PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
@@ -71,6 +73,7 @@ def parse_bounded(
     data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(_insert_comma, data))
     data = _UNSIGNED.sub(b"uint32_t", data)
     data = _BIT_CAST.sub(_write_bit_cast, data)
+    data = _OWN_STEP.sub(rb"\1__", data)
     data = _TYPENAME.sub(lambda found: found[0].replace(b"typename", b" " * 8), data)
     if _measure_depth(data) > MOST_OPEN:
         return None
