@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import run_blocks
 from tests.test_check_origins import KERNEL
 from tests.transfer_kernels import plant
 
@@ -73,6 +74,13 @@ def test_the_message_says_which_block_is_beyond_which_size() -> None:
         "With 2,048 × 6,144 elements of D, block (1535, 0, 0) computes rows 3,968 to 4,031, which D does not have. The"
         " launch has 1,536 blocks then, as many as D has tiles, so that some tile is left out."
     )
+
+
+@pytest.mark.thorough
+def test_exchanged_dimensions_of_a_grid_are_named() -> None:
+    """As the run sees them; where a copy names blockIdx itself, its coordinate is compared with the grid before."""
+    (mistake,) = run_blocks(plant(("dim3(N / BN, M / BM)", "dim3(M / BM, N / BN)"), text=PLANE)).mistakes
+    assert mistake.message.endswith("blockIdx.x counts columns of tiles, and the grid has those of rows along x.")
 
 
 def test_a_grid_may_be_larger_than_d() -> None:

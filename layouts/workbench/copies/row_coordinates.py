@@ -159,6 +159,7 @@ def _make_row_pitfall(text: KernelText, row: _RowCopy, axis: str) -> Pitfall:
     return Pitfall(
         "row_coordinate_other",
         f"The row coordinate of this copy depends on blockIdx.{row.axis}, but gridDim.{axis} of the launch is the"
-        " number of blocks along the rows of its tensor: the coordinate is that of the other operand.",
+        " number of blocks along the rows of its tensor: the coordinate is that of the other operand, or the"
+        " launch exchanges the dimensions of its grid.",
         find_coordinate(text, row.copy, row.number),
     )

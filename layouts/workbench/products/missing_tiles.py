@@ -96,7 +96,21 @@ def find_missing_tile(
     if found is None:
         return None
     certain = len(recorded) == 1 and _is_whole_meant(tiles, launches[0], given)
-    return MissingTile(f"With {rows:,} × {columns:,} elements of D, {found[0]}", found[1], certain)
+    message = f"With {rows:,} × {columns:,} elements of D, {found[0]}{_describe_exchange(tiles, grid)}"
+    return MissingTile(message, found[1], certain)
+
+
+def _describe_exchange(tiles: Sequence[BlockTile], grid: Block) -> str:
+    """Say that the dimensions of a grid are exchanged, or blockIdx.x and blockIdx.y; "" if they are not."""
+    first, second = ({tile.block: tile for tile in tiles}.get((x, 0, 0)) for x in (0, 1))
+    if first is None or second is None or grid[0] == grid[1]:
+        return ""
+    counts = [size // (past - begin) for (begin, past), size in zip(first.sides, first.total.sizes, strict=True)]
+    along = [n for n in (0, 1) if first.sides[n] != second.sides[n]]
+    if len(along) != 1 or (grid[0], grid[1]) != (counts[1 - along[0]], counts[along[0]]):
+        return ""
+    names = ("rows", "columns")
+    return f" blockIdx.x counts {names[along[0]]} of tiles, and the grid has those of {names[1 - along[0]]} along x."
 
 
 def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, given: GivenSizes) -> bool:
