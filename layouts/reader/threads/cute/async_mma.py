@@ -228,7 +228,7 @@ def _follow_group(call: CuteCall) -> Any:
     count = call.templates[0] if call.templates else 0
     if run.order is not None:
         run.order.step_groups(run.mask, _GROUPS[call.name], count if isinstance(count, int) else None)
-        if call.name == "warpgroup_arrive" and run.threads == WARPGROUP:
+        if call.name == "warpgroup_arrive" and run.threads // WARPGROUP == 1:
             # CUTLASS's wgmma_sm90.cu has no barrier between the warps of its only warpgroup
             run.order.pass_barrier(run.find_own_place(call.node.span))
     if run.barriers is not None:
