@@ -61,13 +61,14 @@ def test_a_launch_that_computes_all_tiles_has_no_finding(text: str) -> None:
             "gemm<<<M / BN * (N / BN), 128, bytes>>>(map_a, map_b, C, M, N, K);",
         ),
     ],
-    sample=2,
+    sample=1,
 )
 def test_a_tile_that_no_block_computes_is_found(right: str, wrong: str, line: str) -> None:
     code, found, _ = find_place(plant((right, wrong), text=RIGHT))
     assert code == "tiles_left" and found.startswith(line)
 
 
+@pytest.mark.thorough
 def test_the_message_says_which_block_is_beyond_which_size() -> None:
     (finding,) = check_text(plant(("row = m * BM", "row = m * BN"), text=RIGHT)).findings
     assert finding.message == (
@@ -83,6 +84,7 @@ def test_exchanged_dimensions_of_a_grid_are_named() -> None:
     assert mistake.message.endswith("blockIdx.x counts columns of tiles, and the grid has those of rows along x.")
 
 
+@pytest.mark.thorough
 def test_a_grid_may_be_larger_than_d() -> None:
     """TMA fills rows beyond the matrix with zeros, and stores may be bounded: only a note."""
     report = check_text(plant(("M / BM * (N / BN)", "M / BM * (N / BM)"), text=RIGHT))
