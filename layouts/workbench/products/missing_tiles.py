@@ -25,6 +25,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, list_launches
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
+_LINES = "rows", "columns"
 _OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid")  # blocks take tiles in turn
 _CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
 _NO_COMPARISON = re.compile(r"<<<|>>>|<<|>>|->|<[\w:*&, ]*>")  # of a launch, a shift, a member, a template
@@ -109,8 +110,7 @@ def _describe_exchange(tiles: Sequence[BlockTile], grid: Block) -> str:
     along = [n for n in (0, 1) if first.sides[n] != second.sides[n]]
     if len(along) != 1 or (grid[0], grid[1]) != (counts[1 - along[0]], counts[along[0]]):
         return ""
-    names = ("rows", "columns")
-    return f" blockIdx.x counts {names[along[0]]} of tiles, and the grid has those of {names[1 - along[0]]} along x."
+    return f" blockIdx.x counts {_LINES[along[0]]} of tiles, and the grid has those of {_LINES[1 - along[0]]} along x."
 
 
 def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, given: GivenSizes) -> bool:
@@ -149,8 +149,8 @@ def _are_known(
 
 
 def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> tuple[str, Span] | None:
-    """Return (what a block computes if it is no tile, or that of another one, where its coordinate is given). count: of
-    the blocks of a launch.
+    """Find a block beyond the matrices, or two of one tile: return (what they compute, where a coordinate is given).
+    count: blocks of the launch.
     """
     found = next(chain(_list_outside(tiles), _list_shared(tiles)), None)
     if found is None:
@@ -164,8 +164,7 @@ def _list_outside(tiles: Sequence[BlockTile]) -> Iterator[tuple[str, Span]]:
     for one in tiles:
         if (side := one.find_side_outside()) is not None:
             first, past = one.sides[side]
-            lines = ("rows", "columns")[side]
-            message = f"block {one.block} computes {lines} {first:,} to {past - 1:,}, which D does not have."
+            message = f"block {one.block} computes {_LINES[side]} {first:,} to {past - 1:,}, which D does not have."
             yield message, _find_place(one, side)
 
 

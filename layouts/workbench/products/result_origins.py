@@ -130,7 +130,7 @@ def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
     for size, before in ((DEEP, _UNREPLAYED), (WIDE, OUTSIDE)):
         asked = report is not None and any(before in point.reason for point in report.open)
-        asked |= size == WIDE and report is not None and any(one.code == "tiles_left" for one in report.mistakes)
+        asked |= size == WIDE and report is not None and any(one.code in MISSING_TITLES for one in report.mistakes)
         if asked and not limits_depth(first.source.blank, size):
             report = replace(first, size=size).judge() or report
     return report

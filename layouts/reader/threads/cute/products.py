@@ -12,7 +12,7 @@ from lanescope.descriptor.cute_descriptors import make_cute_descriptor
 from lanescope.descriptor.matrix import view
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import START, WGMMA
-from lanescope.ptx.threads import GROUP_WARPS, WARP
+from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.threads.cute.async_mma import AsyncMma
 from lanescope.reader.threads.cute.bulk import follow_product
 from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, write_elements
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
-_REGISTER_BYTES, _WARPGROUP = 4, GROUP_WARPS * WARP
+_REGISTER_BYTES = 4
 
 
 def _multiply(call: CuteCall) -> None:
@@ -148,9 +148,9 @@ def _list_words(
     except LayoutError:
         return
     starts = spread_coefficient(address.const, run.threads)
-    for group in range(run.threads // _WARPGROUP):
-        lane = _WARPGROUP * group
-        if run.mask[lane : lane + _WARPGROUP].all():
+    for group in range(run.threads // WARPGROUP):
+        lane = WARPGROUP * group
+        if run.mask[lane : lane + WARPGROUP].all():
             yield group, START.put(fields, START.encode(int(starts[lane])))
 
 
