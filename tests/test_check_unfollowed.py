@@ -80,6 +80,7 @@ DEFINE(launch16, 16)
         (SPARSE, "with sparse, f64 or m8n8k4 mma"),
         (LONG, "too long to be followed"),
         (RIGHT.replace("__global__", "__device__"), "in functions that no kernel of the file calls"),
+        (WMMA.replace("__global__", "__device__"), "in functions that no kernel of the file calls"),
         (WMMA, "with fragments of wmma"),
         (
             f'{HEAD} {{ asm("wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {{%0}}, {{%1}};" :: "r"(a)); }}\n',
@@ -103,6 +104,13 @@ def test_a_kernel_without_a_verdict_says_why(text: str, gap: str) -> None:
     assert any(point.message == kernel.message for point in report.open) == bool(gap)
     assert (report.steps == 2) == (not gap)
     assert [finding.code for finding in report.findings if finding.code != "ptxas_refuses"] == []
+
+
+def test_a_kernel_of_a_header_that_is_not_compiled_names_its_macro() -> None:
+    header = f"#ifdef DEBUG\n#endif\n#ifdef FAST\n{RIGHT}#endif\n"
+    for defined, gap in (({}, "compiled only with -D FAST"), ({"macro.FAST": "1"}, "")):
+        (kernel,) = check_text(header + "int main() {}\n", defined, [(0, len(header))]).kernels
+        assert kernel.gap == gap
 
 
 def test_a_variable_or_a_comment_with_the_name_of_a_helper_does_not_call_it() -> None:

@@ -20,6 +20,7 @@ Span = tuple[int, int]
 OperandKey = tuple[Span, tuple[Span, ...], str]  # the statement of a product, the calls around it, and a or b
 NO_THREADS, TOO_LONG, NOT_REACHED = "without a number of threads", "too long to be followed", "with mma that is not run"
 NO_KERNEL = "in functions that no kernel of the file calls"
+NOT_COMPILED = "compiled only with"  # -D NAME
 NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, f64 or m8n8k4 mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
@@ -118,7 +119,7 @@ def describe_open_operand(text: str, uses: Iterable[OperandKey], judged: Set[obj
 def _make_sentence(gap: str) -> str:
     if gap.startswith(_DEPENDS):
         return f"the kernel {gap}"
-    if gap.startswith(LAUNCHED):
+    if gap.startswith((LAUNCHED, NOT_COMPILED)):
         return f"it is {gap}"
     return f"the tile is {gap}" if gap.startswith("stored by ") else gap
 
@@ -241,14 +242,14 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
         gap = _find_gap(list(list_reached_texts(text, functions, kernel)), bool(_WARP_ATOM.search(blank)))
         if gap is not None:
             yield CheckedKernel(kernel.name, _find_name(blank, kernel.name, kernel.body[0]), gap)
-    if not kernels and "asm" in text:
-        yield from _list_without_kernel(text, blank)
+    if not kernels:
+        yield from _list_without_kernel(blank_comments(text), blank)
 
 
-def _list_without_kernel(text: str, blank: str) -> Iterator[CheckedKernel]:
-    """List the first asm statement of a function in a text that has no kernel."""
-    for pattern, gap in ((_MMA, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
-        inside = next((found for found in pattern.finditer(text) if blank[: found.start()].count("{")), None)
+def _list_without_kernel(code: str, blank: str) -> Iterator[CheckedKernel]:
+    """List the first mma or ldmatrix of a function in a text that has no kernel. code: the text without comments."""
+    for pattern, gap in ((_MMA, NO_KERNEL), (_MMA_SYNC, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
+        inside = next((found for found in pattern.finditer(code) if blank[: found.start()].count("{")), None)
         if inside is not None:
             yield CheckedKernel("", inside.span(), gap)
             return

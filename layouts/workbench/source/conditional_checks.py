@@ -25,6 +25,7 @@ from lanescope.reader.code.preprocessing.undecided_macros import (
 from lanescope.workbench.check_report import CheckReport, OpenPoint
 from lanescope.workbench.cute.cute_names import UNKNOWN_NAME
 from lanescope.workbench.fragments import thread_order
+from lanescope.workbench.fragments.thread_gaps import NOT_COMPILED, list_kernels_by_text
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.gaps import CheckedDescriptor
 from lanescope.workbench.source.missing_includes import describe_definer, find_possible_definers
@@ -89,7 +90,34 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     if best is plain and undecided:
         report = _note_condition(text, report, undecided)
     report = _open_findings(report, _list_others(plain.findings, certain), source)
-    return _note_variants(report, plain, merged, variants, source)
+    report = _note_variants(report, plain, merged, variants, source)
+    return report if _has_contents(report) else _add_left_kernels(report, text, source)
+
+
+def _has_contents(report: CheckReport) -> bool:
+    return bool(report.kernels or report.checked or report.multiplier or report.steps)
+
+
+def _add_left_kernels(report: CheckReport, text: str, source: _ConditionalText) -> CheckReport:
+    """Add the kernels with mma that are code only where an undecided macro is defined, to a report without any."""
+    left = [one for one in list_kernels_by_text(text) if source.sources.needs_macros(one.span[0])]
+    needs = [_find_needed(text, source, one.span[0]) for one in left]
+    kernels = tuple(
+        replace(one, gap=f"{NOT_COMPILED} {join_words([f'-D {name}' for name in names])}", needs=names)
+        for one, names in zip(left, needs, strict=True)
+    )
+    points = tuple(OpenPoint(one.message, one.place, one.needs) for one in kernels)
+    return replace(report, kernels=kernels, open=(*report.open, *points))
+
+
+def _find_needed(text: str, source: _ConditionalText, place: int) -> tuple[str, ...]:
+    """Return the first undecided macro that alone makes a place code; all of them if none does."""
+    undefined = {**list_given_macros(source.choices), **dict.fromkeys(source.undecided, NOT_DEFINED)}
+    for name in source.undecided:
+        rest = {other: value for other, value in undefined.items() if other != name}
+        if parse_variants(text, rest, (name,)).needs_macros(place):
+            return (name,)
+    return tuple(source.undecided)
 
 
 def _check_variants(source: _ConditionalText, definitions: Iterable[Mapping[str, str]]) -> tuple[_Variants, bool]:
