@@ -20,7 +20,8 @@ from pathlib import Path
 from lanescope.app.check import checking
 from lanescope.app.check.facts import CheckFinding, CheckReport, find_sources
 from lanescope.app.check.headers import HeaderFinder
-from lanescope.app.check.running import UNREAD, describe_missing, merge_reports
+from lanescope.app.check.merging import merge_reports
+from lanescope.app.check.running import UNREAD, describe_missing
 from lanescope.workbench.source.gaps import find_multiplier
 
 ROOT = Path(__file__).parent.parent

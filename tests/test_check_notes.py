@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.app.check.facts import CheckedSource, SourceText
+from lanescope.app.check.merging import merge_reports
 from lanescope.app.check.notes import collect_notes
 from lanescope.app.check.printing import list_notes, list_stats
-from lanescope.app.check.running import check_source, describe_gap, merge_reports
+from lanescope.app.check.running import check_source, describe_gap
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.fragments.thread_gaps import list_kernels_by_text
 from lanescope.workbench.source.gaps import _join_names

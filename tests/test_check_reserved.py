@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from lanescope.app.check.facts import OpenQuestion, SourceSpan, SourceText
+from lanescope.app.check.merging import merge_reports
 from lanescope.app.check.notes import list_totals
-from lanescope.app.check.running import check_source, merge_reports
+from lanescope.app.check.running import check_source
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.guilty_kernels import RIGHT

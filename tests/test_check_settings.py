@@ -11,9 +11,10 @@ import pytest
 from lanescope.app.check import cache, checking, config, defines, headers, running, sarif, suppress
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan, find_sources
 from lanescope.app.check.headers import HeaderFinder
+from lanescope.app.check.merging import merge_reports
 from lanescope.app.check.notes import list_totals
 from lanescope.app.check.printing import list_notes
-from lanescope.app.check.running import SourceReport, describe_missing, merge_reports
+from lanescope.app.check.running import SourceReport, describe_missing
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_workbench
 from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN

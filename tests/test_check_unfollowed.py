@@ -209,7 +209,10 @@ def test_a_helper_counts_where_a_kernel_includes_it(tmp_path: Path, monkeypatch:
     (tmp_path / "a.cu").write_text('#include "mma.cuh"\n' + RIGHT.replace(asm, "  multiply(d, a, b);\n"))
     output = CliRunner().invoke(app, ["mma.cuh", "--no-cache"]).output
     assert "in functions that no kernel of the file calls" in output
-    output = CliRunner().invoke(app, ["mma.cuh", "a.cu", "--no-cache"]).output
+    (tmp_path / "host.cu").write_text('#include "mma.cuh"\nint main() { return 0; }\n')
+    output = CliRunner().invoke(app, ["mma.cuh", "host.cu", "--no-cache"]).output
+    assert "in functions that no kernel of the file calls" in output
+    output = CliRunner().invoke(app, ["mma.cuh", "host.cu", "a.cu", "--no-cache"]).output
     assert "the fragments of the kernel with mma have a verdict" in output
     assert "no kernel of the file" not in output
 

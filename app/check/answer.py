@@ -11,7 +11,8 @@ from lanescope.app.check import suppress
 from lanescope.app.check.defines import find_target, list_unused, make_choices, parse_defines
 from lanescope.app.check.facts import CheckReport, SourceText, decode_source
 from lanescope.app.check.includes import join_includes
-from lanescope.app.check.running import SourceReport, check_source, merge_reports
+from lanescope.app.check.merging import merge_reports
+from lanescope.app.check.running import SourceReport, check_source
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import declare_question, list_field, raw_field, text_field
 from lanescope.app.kit.target import target_field

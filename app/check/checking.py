@@ -17,6 +17,7 @@ from lanescope.app.check.defines import find_target, make_choices
 from lanescope.app.check.facts import CheckReport, SourceText
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.includes import join_includes
+from lanescope.app.check.merging import merge_reports
 from lanescope.app.check.running import (
     REPAIRING,
     UNREAD,
@@ -24,7 +25,6 @@ from lanescope.app.check.running import (
     check_source,
     describe_internal_error,
     make_failed_report,
-    merge_reports,
 )
 from lanescope.cxx.code_strings import list_module_texts
 from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE

@@ -175,7 +175,7 @@ def _check(
     from lanescope.app.check.facts import find_sources
     from lanescope.app.check.fixing import CheckedTexts
     from lanescope.app.check.headers import HeaderFinder, parse_folders, read_commands
-    from lanescope.app.check.running import merge_reports
+    from lanescope.app.check.merging import merge_reports
 
     select = suppress.parse_codes(settings.select, "select")
     ignore = suppress.parse_codes(settings.ignore, "ignore")

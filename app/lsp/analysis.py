@@ -13,7 +13,8 @@ from lanescope.app.check.config import CheckSettings, is_excluded
 from lanescope.app.check.defines import parse_defines
 from lanescope.app.check.facts import ENDINGS, CheckFinding, CheckReport, OpenQuestion, SourceSpan
 from lanescope.app.check.headers import CompileCommand, HeaderFinder, parse_folders, read_commands
-from lanescope.app.check.running import UNREAD, TooSlowError, merge_reports
+from lanescope.app.check.merging import merge_reports
+from lanescope.app.check.running import UNREAD, TooSlowError
 from lanescope.app.kit.job import run_within
 from lanescope.app.lsp.documents import OpenDocument, PlacedText
 from lanescope.deadline import end_when

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from lanescope.app.check.answer import SECONDS, check_within
 from lanescope.app.check.defines import GIVEN, make_choices
 from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
+from lanescope.app.check.merging import merge_reports
 from lanescope.app.check.report_view import ReportView, ShownFinding
-from lanescope.app.check.running import UNREAD, merge_reports
+from lanescope.app.check.running import UNREAD
 from lanescope.app.check.suppress import apply_comments
 from lanescope.reader.grammars import pasted_text
 from lanescope.workbench import Workbench, build_workbench

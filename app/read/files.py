@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lanescope.app.check.answer import check_within
 from lanescope.app.check.facts import SourceText
+from lanescope.app.check.merging import merge_reports
 from lanescope.app.check.report_view import ReportView
-from lanescope.app.check.running import merge_reports
 from lanescope.app.check.suppress import apply_comments
 from lanescope.app.kit.question import declare_question, raw_field
 from lanescope.app.kit.target import target_field

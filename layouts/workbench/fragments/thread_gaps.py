@@ -23,6 +23,7 @@ NO_KERNEL = "in functions that no kernel of the file calls"
 NOT_COMPILED = "compiled only with"  # -D NAME
 NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, f64 or m8n8k4 mma"
+UNCALLED = frozenset((NO_KERNEL, NO_KERNEL_LOADS))
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
 STEP_OPEN = "with steps along K that may be wrong"
 UNREAD_PARTS = "with parts of a tile that nothing reads"
@@ -242,7 +243,7 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
         gap = _find_gap(list(list_reached_texts(text, functions, kernel)), bool(_WARP_ATOM.search(blank)))
         if gap is not None:
             yield CheckedKernel(kernel.name, _find_name(blank, kernel.name, kernel.body[0]), gap)
-    if not kernels:
+    if not kernels and ("asm" in text or "__device__" in text):
         yield from _list_without_kernel(blank_comments(text), blank)
 
 
