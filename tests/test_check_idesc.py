@@ -20,6 +20,7 @@ SCALED = r"""__global__ void mx(uint32_t t, uint64_t a, uint64_t b, uint32_t sfa
 TILED = (
     "auto mma = make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2, _2>>{},\n  Tile<_32, _32, _16>{});\n"
 )
+ATOMS = TILED.replace(",\n  Tile<_32, _32, _16>{}", "")
 WORD = "(1u << 4) | (1u << 7) | (1u << 10) | ((64u >> 3) << 17) | ((128u >> 4) << 24);"
 BUILT = RIGHT.replace(WORD, "make_word(ROWS, 64);").replace(
     "__global__",
@@ -85,6 +86,8 @@ def test_right_code_has_no_finding(text: str) -> None:
         (SCALED, "(2u << 29)", "(1u << 29)", "idesc_illegal", "1u << 29"),
         (SCALED, "mxf4.block_scale.scale_vec::2X", "mxf4nvf4.block_scale.scale_vec::4X", "scale_factor_id", "2u << 29"),
         (TILED, "_32, _16>", "_24, _16>", "tiled_mma_permutation", "_24"),
+        (TILED, "_2>>", "_2>, Stride<_1, _1>>", "tiled_mma_refused", "Shape<_2, _2>, Stride"),  # threads of two atoms
+        (ATOMS, "<_2, _2>", "<_20, _2>", "tiled_mma_refused", "_20"),  # 40 warps
     ],
     sample="code",
 )

@@ -106,6 +106,11 @@ def test_a_half_of_b_that_is_not_its_own_is_found_at_its_copy(half: str) -> None
         assert found == "row_coordinate_wrong" and at.startswith(line), at
 
 
+def test_a_commit_of_a_pair_signals_both_ctas() -> None:
+    text = plant(("arrive::one.shared::cluster.multicast::cluster", "arrive::one.shared::cluster"), text=PAIR)
+    assert locate_findings(text, check_whole(text).findings) == [("tcgen05_commit_mask", "commit(&done);")]
+
+
 def test_lanes_of_the_second_cta_may_go_on_from_those_of_the_first() -> None:
     assert run_blocks(plant(("warp * 32 << 16", "rank * 128 + warp * 32 << 16"), text=PAIR)) == OriginReport()
 

@@ -109,6 +109,7 @@ ROWS = {
     "other barrier": (TEXT, "&map_b, full(stage)", "&map_b, full(0)", "expect_tx_bytes", "&map_b"),
     "other map": (TEXT, "copy(&map_b", "copy(&map_a", "tma_map_other", "&map_a, full(stage), HINT, s.b"),
     "fixed K": (TEXT, "s.b[stage], k * BK", "s.b[stage], 0", "k_coordinate_fixed", "s.b[stage], 0"),
+    "step along K": (TEXT, "s.b[stage], k * BK", "s.b[stage], k", "k_coordinate_step", "s.b[stage], k"),
     "exchanged": (TEXT, "k * BK, blockIdx.x * BN", "blockIdx.x * BN, k * BK", "coordinates_exchanged", "s.b[stage]"),
     "commit": (TEXT, "cute::warpgroup_commit_batch();", "", "wgmma_commit_missing", "cute::warpgroup_wait<0>"),
 }

@@ -38,6 +38,7 @@ def test_a_function_may_have_a_name_that_cutlass_has() -> None:
     [
         ("| 256 + 32 * k", "| 256 + 16 * k", "tmem_source_overlap"),  # a copy takes 512 bytes
         ("k > 0, d + 32 + 4 * k, d + 48 + 4 * k", "k > 0, d + 32 + 4 * k, d + 32 + 4 * k", "tmem_unread"),
+        ("k > 0, d + 32 + 4 * k, d + 48 + 4 * k", "k > 0, d + 32 + 4 * k, d + 52 + 4 * k", "tmem_unwritten"),
     ],
 )
 def test_a_mistake_of_scale_factors_is_found_at_their_copy(old: str, new: str, code: str) -> None:

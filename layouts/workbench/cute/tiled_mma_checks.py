@@ -19,11 +19,12 @@ TITLES = {
     "tiled_mma_refused": "CuTe refuses the TiledMMA",
 }
 MOST = 32
+_ATOM_LAYOUT, _PERMUTATION = ("atom_layout_mnk", "atom_layout"), ("permutation_mnk", "permutation_tiler")
 _MADE = re.compile(r"\b(?:make_tiled_mma\s*\(|TiledMMA\s*<)")
 
 
 def check_tiled_mmas(text: str) -> list[Pitfall]:
-    """Check the TiledMMAs of a text whose atom, atom layout and permutation it determines."""
+    """Check the TiledMMAs of a text whose atom, atom layout and permutation, if it has one, it determines."""
     if not _MADE.search(text):
         return []
     home = terms.make_term_text(text)
@@ -33,19 +34,22 @@ def check_tiled_mmas(text: str) -> list[Pitfall]:
             break
         meaning = parse_tiled_mma(home, term)
         body = meaning.facts.get("body", {}) if meaning else {}
-        if all(body.get(name) for name in ("atom", "atom_layout", "permutation")) and "umma" not in body:
+        given = _find_argument(term, 2, *_PERMUTATION) is None or body.get("permutation")
+        if body.get("atom") and body.get("atom_layout") and given and "umma" not in body:
             found += _check_body(body, term)
     return found
 
 
 def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
-    third = _find_permutation(term)
+    third = _find_argument(term, 2, *_PERMUTATION)
     span = third.span if isinstance(third, SyntaxTerm) else term.span
     try:
-        tiled = tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
+        tiled = tiled_mma(body["atom"], body["atom_layout"], body.get("permutation"))
     except LayoutError as error:
         if error.code in REFUSED:
-            yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", span)
+            second = _find_argument(term, 1, *_ATOM_LAYOUT) if error.field == "atom_layout" else third
+            at = second.span if isinstance(second, SyntaxTerm) else term.span
+            yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", at)
         return
     for note in list_coverage_notes(tiled):
         modes = third.angle if isinstance(third, SyntaxTerm) and third.angle else third.args if third else ()
@@ -59,6 +63,7 @@ def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
         yield Pitfall("tiled_mma_permutation", note, place)
 
 
-def _find_permutation(term: SyntaxTerm) -> Any:
+def _find_argument(term: SyntaxTerm, n: int, *names: str) -> Any:
+    """Return an argument of a TiledMMA by its place, or by one of its names."""
     arguments = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
-    return arguments[2] if len(arguments) > 2 else term.get_argument(9, "permutation_mnk", "permutation_tiler")
+    return arguments[n] if len(arguments) > n else term.get_argument(9, *names)
