@@ -220,6 +220,18 @@ def test_a_slice_that_is_not_there_is_said() -> None:
     assert made.verdict == "unknown" or capture_verdicts.list_causes(made) == ["slice_not_in_memory"]
 
 
+def test_a_slice_with_shuffled_rows_is_in_no_known_layout() -> None:
+    rows = np.random.default_rng(5).permutation(64)
+    window = build_memory(
+        (build_storage((64, 64), BASE_A), build_tile("bf16", "a", (0, 0), (64, 64))),
+        (build_storage((64, 64), BASE_B), build_tile("bf16", "b", (0, 0), (64, 64))[rows]),
+    )
+    made = verify_records(
+        [build_record(build_word(BASE_A), build_word(BASE_B), window, slice={"m": 0, "n": 0, "k": 0})]
+    )
+    assert capture_verdicts.list_causes(made) == ["layout_not_found"] and not made.ok
+
+
 def test_what_is_stated_goes_before_what_is_inferred() -> None:
     window = build_memory(
         (build_storage((128, 64), BASE_A), build_tile("bf16", "a", (0, 0), (128, 64))),
