@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from lanescope.reader.threads.kernels import run_kernels
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text, check_whole
@@ -276,3 +277,12 @@ def test_arrays_that_an_object_gives_out_are_followed() -> None:
 def test_a_word_that_an_open_step_moves_is_open() -> None:
     """Without its header, the macro in the asm is open, and so is k after it: the word is a sum with all its fields."""
     assert not check_text((KERNELS / "words_in_ptx.cu").read_text()).findings
+
+
+def test_a_kernel_without_products_is_left_sooner() -> None:
+    """The time of a file is for kernels that multiply."""
+    loop = "__global__ void sums(float* p) {{ float s = 0; for (int i = 0; i < 3000; ++i) {{ s += p[i]; }} {} }}\n"
+    launch = "int main() { sums<<<1, 32>>>(p); }\n"
+    for rest, complete in (("p[0] = s;", False), ("mma_sync(d, a, b, d);", True)):
+        [[run]] = run_kernels(loop.format(rest) + launch, {})
+        assert run.complete == complete

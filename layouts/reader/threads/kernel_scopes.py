@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from lanescope.cute.algebra import make_layout
+from lanescope.cxx.source_text import blank_comments
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, parse_library
@@ -16,6 +18,8 @@ from lanescope.reader.threads.language.program import Scope, enter_definitions, 
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.reader.threads.runner import KernelRunner
+
+_PRODUCT = re.compile(r"mma|ldmatrix|tcgen05|\bgemm\w*\s*[(<]|\bSM\d\d_|\boperator\b")
 
 
 def enter_library(text: str, scope: Scope, barriers: bool) -> str:
@@ -61,6 +65,14 @@ def find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
     call = parse_expression(f"f<{aliases.pop()}>()") if len(aliases) == 1 else None
     given = call.function.path[-1][1] if isinstance(call, tree.Call) and isinstance(call.function, tree.Name) else None
     return evaluate_template(host, given[0], host.globals) if given else None
+
+
+def may_multiply(functions: Iterable[tree.Function], texts: Iterable[str]) -> bool:
+    """Return whether texts that a kernel reaches have words of a product, or its template is given what it calls.
+    functions: of the kernel's name.
+    """
+    given = any(parameter.is_type for function in functions for parameter in function.templates)
+    return given or any(_PRODUCT.search(blank_comments(text)) for text in texts)
 
 
 def make_key(value: Any) -> Any:

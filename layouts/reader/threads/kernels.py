@@ -17,7 +17,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
 from lanescope.reader.threads.block_sizes import describe_open_block, find_block, find_given_block, read_sizes
-from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key
+from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key, may_multiply
 from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
 from lanescope.reader.threads.language.names import bind_templates, evaluate_template
 from lanescope.reader.threads.language.program import (
@@ -58,7 +58,7 @@ MOST_ORDERED = 4  # launches of one kernel whose order is followed
 ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
-MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
+MOST_BARRIER_STEPS, MOST_PLAIN_STEPS, MOST_SIZED_PRODUCTS = 40_000, 2_000, 8_000  # plain: without products
 MOST_TILE_CTAS = 4  # of a cluster whose tiles are followed
 _DESCRIBES = re.compile(r"wgmma|tcgen05|\bSM90_64x")
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
@@ -353,6 +353,8 @@ class _Program:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
         runner.kernel, runner.instance = kernel, instance
         runner.shared.dynamic = DYNAMIC if _DESCRIBES.search(blank_comments(self.text)) else runner.shared.dynamic
+        if not may_multiply(self.scope.names[kernel].functions, self._list_reached(kernel)):
+            runner.most_steps = MOST_PLAIN_STEPS
         runner.size, runner.grid = self.size[0], (self.size[1], 1, 1)
         runner.length = self.length
         if self.follow == ORDER:
