@@ -19,7 +19,7 @@ from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, 
 from lanescope.reader.threads.block_sizes import describe_open_block, find_block, find_given_block, read_sizes
 from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key, may_multiply
 from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
-from lanescope.reader.threads.language.names import bind_templates, evaluate_template
+from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.program import (
     FunctionSet,
     LaterValue,
@@ -30,6 +30,7 @@ from lanescope.reader.threads.language.program import (
     parse_program,
     read_namespace,
 )
+from lanescope.reader.threads.language.structs import bind_templates
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.launches import (
     KernelLaunch,

@@ -19,11 +19,12 @@ from lanescope.reader.threads.instructions import library
 from lanescope.reader.threads.language import objects
 from lanescope.reader.threads.language.arguments import bind_parameters, find_size
 from lanescope.reader.threads.language.declaring import MOST_DEEP, make_member_scope, make_object
-from lanescope.reader.threads.language.names import bind_templates, find_type, resolve_path
+from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload, choose_specialization
 from lanescope.reader.threads.language.places import find_place, get_item_size, get_items
 from lanescope.reader.threads.language.program import FunctionSet, Scope, find_namespace
+from lanescope.reader.threads.language.structs import bind_templates
 from lanescope.reader.threads.language.types import SizedType, find_builtin
 from lanescope.reader.threads.language.values import cast_value, convert_value, load_place, store_place
 from lanescope.reader.threads.memory.storage import Pointer
@@ -159,7 +160,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         return library_barriers.call_method(run, base, function.name, node, scope)
     chosen = _choose_method(run, objects.find_method(base, function.name), node, scope)
     if chosen is not None:
-        return call_function(run, chosen, node, function.templates or (), scope, make_member_scope(base))
+        return call_function(run, chosen, node, function.templates or (), scope, make_member_scope(run, base))
     if not node.arguments and (size := find_size(run, base, function.name)) is not None:
         return size
     follow_call(run, function.name, node, scope)
@@ -183,7 +184,7 @@ def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, s
     """Call a function of an object's class; if which one is not certain, its effect on the order is unknown."""
     chosen = _choose_method(run, objects.find_method(place, name), node, scope)
     if chosen is not None:
-        return call_function(run, chosen, node, (), scope, make_member_scope(place))
+        return call_function(run, chosen, node, (), scope, make_member_scope(run, place))
     run.forget_order()
     return library.forget_arguments(run, node, scope)
 

@@ -16,10 +16,10 @@ from lanescope.reader.threads.language.arguments import bind_parameters, hold_va
 from lanescope.reader.threads.language.names import find_type
 from lanescope.reader.threads.language.numbers import LONG, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload
-from lanescope.reader.threads.language.places import evaluate_operand, find_place
+from lanescope.reader.threads.language.places import evaluate_operand, find_member_place, find_place
 from lanescope.reader.threads.language.program import DEFAULTS, FunctionSet, Scope, StructSet, list_enumeration
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
-from lanescope.reader.threads.language.types import VOID, SizedType, make_pointer_type
+from lanescope.reader.threads.language.types import VOID, SizedType, StructMember, make_pointer_type
 from lanescope.reader.threads.language.values import fill_zeros, split_vector, store_place
 from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 
@@ -165,17 +165,19 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
     if arguments is None:
         return False
     chosen = choose_overload(run, functions, arguments, scope) if isinstance(functions, FunctionSet) else None
-    home = make_member_scope(place)
+    home = make_member_scope(run, place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
         call = tree.Call(tree.Name(((place.type.name, None),)), tuple(arguments), span=declaration.span)
-        _run_constructor(run, chosen, call, scope, home)
+        _run_constructor(run, place, chosen, call, scope, home)
         return True
     if isinstance(functions, FunctionSet) or len(arguments) > len(place.type.members):
         return False
     _clear_members(run, place, len(arguments), declaration.span)
     for member, expression in zip(place.type.members, arguments, strict=False):
         target = home.names[member.name]
-        if isinstance(expression, tree.ItemList) and member.dims:
+        if member.type.reference:
+            _bind_reference(run, place, member, expression, scope)
+        elif isinstance(expression, tree.ItemList) and member.dims:
             fill_list(run, target, expression, scope)
         elif not member.dims:
             store_place(run, target, run.evaluate(expression, scope), declaration.span)
@@ -186,16 +188,16 @@ def _clear_members(run: KernelRunner, place: Pointer, given: int, site: tuple[in
     """Set the members of a new object to 0 that neither a list nor an initializer gives a value. given: the length of
     the list (ISO C++20: [dcl.init.aggr]).
     """
-    home = make_member_scope(place)
+    home = make_member_scope(run, place)
     defaults = {declaration.name for declaration in place.type.scope.names.get(DEFAULTS, ())}
     for member in place.type.members[given:]:
-        if member.name not in defaults:
+        if member.name not in defaults and not member.type.reference:
             fill_zeros(run, home.names[member.name], site)
 
 
 def _set_defaults(run: KernelRunner, place: Pointer) -> None:
     """Give the members of a new object their initializers."""
-    home = make_member_scope(place)
+    home = make_member_scope(run, place)
     for declaration in place.type.scope.names.get(DEFAULTS, ()):
         member = home.names.get(declaration.name)
         if not isinstance(member, Pointer) or declaration.static:
@@ -221,27 +223,55 @@ def _list_constructor_arguments(
     return None
 
 
-def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.Call, scope: Scope, home: Scope) -> None:
+def _run_constructor(
+    run: KernelRunner, place: Pointer, constructor: tree.Function, call: tree.Call, scope: Scope, home: Scope
+) -> None:
     """Initialize the members of an object by its constructor's list, then run its body. home: the members' places."""
     inner = Scope(home)
     bind_parameters(run, constructor, call, scope, inner)
+    members = {member.name: member for member in place.type.members}
     for name, arguments in constructor.starts:
         member = home.names.get(name)
-        if isinstance(member, Pointer) and not arguments:
+        if name in members and members[name].type.reference and len(arguments) == 1:
+            home.names[name] = _bind_reference(run, place, members[name], arguments[0], inner)
+        elif isinstance(member, Pointer) and not arguments:
             fill_zeros(run, member, call.span)
         elif isinstance(member, Pointer) and member.dims:
             fill_list(run, member, tree.ItemList(tuple(("", one) for one in arguments), span=call.span), inner)
+        elif isinstance(member, Pointer) and member.type.is_object:
+            _start_member(run, member, arguments, call, inner)
         elif isinstance(member, Pointer) and len(arguments) == 1:
             store_place(run, member, run.evaluate(arguments[0], inner), call.span)
     run.run_function(constructor.body, inner, call.span)
 
 
-def make_member_scope(base: Pointer) -> Scope:
+def _start_member(
+    run: KernelRunner, member: Pointer, arguments: Sequence[tree.Expression], call: tree.Call, scope: Scope
+) -> None:
+    """Initialize a member that is an object itself: as a copy of one, or by its constructor."""
+    value = run.evaluate(arguments[0], scope) if len(arguments) == 1 else None
+    if is_object(value) and value.type.name == member.type.name:
+        store_place(run, member, value, call.span)
+    else:
+        construct_object(run, member, tree.Declaration(None, "", arguments=tuple(arguments), span=call.span), scope)
+
+
+def _bind_reference(
+    run: KernelRunner, place: Pointer, member: StructMember, expression: tree.Expression, scope: Scope
+) -> Pointer | None:
+    """Bind a member of a new object that is a reference; return the place that it refers to, None if unknown."""
+    found = find_place(run, expression, scope)
+    target = found if isinstance(found, Pointer) else None
+    store_place(run, place.find_part(member.offset, member.type), target, expression.span)
+    return target
+
+
+def make_member_scope(run: KernelRunner, base: Pointer) -> Scope:
     """Return the scope of an object's functions, with its members as places of the object."""
     home = Scope(base.type.scope)
     home.names["this"] = base
     for member in base.type.members:
-        home.names[member.name] = base.find_part(member.offset, member.type, member.dims)
+        home.names[member.name] = find_member_place(run, base, member)
     return home
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.cxx.integers import INT
-from lanescope.reader.code.running.write_summaries import walk_nodes
 from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import aggregates, declaring, objects
@@ -23,6 +22,7 @@ from lanescope.reader.threads.language.jumps import can_leave, is_endless, is_le
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.places import get_items
 from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.returning import run_return
 from lanescope.reader.threads.memory.comparisons import list_end_names
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 
@@ -323,34 +323,6 @@ def _run_cases(
     return mask | left[0]
 
 
-def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
-    frame = run.frames[-1]
-    given = statement.value
-    if given is not None:
-        if isinstance(given, tree.ItemList):
-            value = aggregates.evaluate_list(run, given, scope, frame.returns)
-        else:
-            value = run.evaluate(given, scope)
-            _note_referred(run, given, value, scope)
-        frame.result = aggregates.merge_returned(mask, value, frame.result) if frame.has_result else value
-    frame.has_result = True
-    if run.order is not None and len(run.frames) == 1:
-        run.order.ended = run.order.ended | mask
-    return run.nobody
-
-
-def _note_referred(run: KernelRunner, given: tree.Expression, value: Any, scope: Scope) -> None:
-    """Note the place that a function returns a reference to; the value of an array is a pointer to its first item."""
-    returns = run.frames[-1].returns
-    if returns is None or not returns.reference:
-        return
-    if any(isinstance(node, tree.Call | tree.Assignment) for node in walk_nodes(given)):
-        return  # it cannot be evaluated again
-    place = run.find_place(given, scope)
-    if isinstance(place, Pointer):
-        run.referred = value if isinstance(value, Pointer) else None, place
-
-
 def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
     loops = run.frames[-1].loops
     if loops and jump.word in ("break", "continue"):
@@ -386,6 +358,6 @@ HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
     statements.Loop: _run_loop,
     statements.RangeLoop: _run_range,
     statements.Switch: _run_switch,
-    statements.Return: _run_return,
+    statements.Return: run_return,
     statements.Jump: _run_jump,
 }

@@ -20,7 +20,7 @@ from lanescope.reader.threads.language.numbers import (
     step_offset,
 )
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.language.types import SizedType, find_component
+from lanescope.reader.threads.language.types import SizedType, StructMember, find_component
 from lanescope.reader.threads.language.values import load_place, look_up_code
 from lanescope.reader.threads.memory.storage import Pointer
 
@@ -93,11 +93,19 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
         case tree.Call() if (place := _find_tensor_element(run, node, scope)) is not None:
             return place
         case tree.Call():
-            value = run.evaluate(node, scope)
-            if value is not None and value is run.referred[0]:
-                return run.referred[1]
-            return value if isinstance(value, Pointer) else None
+            return _find_returned(run, node, scope)
     return None
+
+
+def _find_returned(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Return the place that a call refers to, without loading its value, or the pointer that it returns."""
+    before, run.wanted = run.wanted, node.span
+    run.referred = None, None, (0, 0)
+    value = run.evaluate(node, scope)
+    run.wanted = before
+    pointer = value if isinstance(value, Pointer) else None
+    referred, place, call = run.referred
+    return place if place is not None and referred is pointer and call == node.span else pointer
 
 
 def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Pointer | None:
@@ -143,9 +151,11 @@ def _find_object_item(run: KernelRunner, place: Pointer, node: tree.Index, scope
         items = get_items(place)
         return _step_pointer(run, items and replace(items, dims=items.dims[1:]), node, scope)
     call = tree.Call(tree.Name((("operator[]", None),)), tuple(node.indices), span=node.span)
-    run.referred = None, None
+    before, run.wanted = run.wanted, node.span
+    run.referred = None, None, (0, 0)
     run.call_method(place, "operator[]", call, scope)
-    return run.referred[1]
+    run.wanted = before
+    return run.referred[1] if run.referred[2] == node.span else None
 
 
 def get_items(place: Any) -> Pointer | None:
@@ -163,6 +173,13 @@ def load_item(run: KernelRunner, node: tree.Index, place: Any, scope: Scope) -> 
     return load_place(run, place, node.span) if isinstance(place, Pointer) else None
 
 
+def find_member_place(run: KernelRunner, base: Pointer, member: StructMember) -> Pointer | None:
+    """Return the place of a member of an object; of a reference, the one that it refers to, None if unknown."""
+    place = base.find_part(member.offset, member.type, member.dims)
+    target = load_place(run, place, (0, 0)) if member.type.reference else place
+    return target if isinstance(target, Pointer) else None
+
+
 def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     base = run.evaluate(node.value, scope) if node.arrow else find_place(run, node.value, scope)
     if not isinstance(base, Pointer) or base.dims:
@@ -170,7 +187,7 @@ def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     kind: SizedType = base.type
     for member in kind.members:
         if member.name == node.name:
-            return base.find_part(member.offset, member.type, member.dims)
+            return find_member_place(run, base, member)
     if kind.vector and node.name in DIMS and DIMS[node.name] * kind.vector < kind.size:
         return base.find_part(DIMS[node.name] * kind.vector, find_component(kind, node.name))
     if kind.scope is not None and node.name in kind.scope.names:

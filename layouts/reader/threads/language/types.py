@@ -32,7 +32,7 @@ class SizedType:
 
     integer: whether it is an integer of C; vector: the member size of a vector such as float4; target: of a pointer;
     field: (first bit, width) of a member that is a part of the bits of its struct, else (0, 0); enumeration: its
-    declaration, and the scope of that.
+    declaration, and the scope of that; reference: whether it is a member that refers to a place, which it holds.
     """
 
     name: str
@@ -48,6 +48,7 @@ class SizedType:
     align: int = 0
     enumeration: Any = field(default=None, compare=False)
     field: tuple[int, int] = (0, 0)
+    reference: bool = False
 
     @property
     def kind(self) -> tuple[int, bool]:
@@ -91,6 +92,11 @@ def find_component(vector: SizedType, name: str = "x") -> SizedType:
 def make_pointer_type(target: SizedType, dims: tuple[int, ...] = ()) -> SizedType:
     """Return the type of a pointer."""
     return SizedType(f"{target.name}*", 8, pointer=True, target=target, dims=dims)
+
+
+def make_reference_type(target: SizedType) -> SizedType:
+    """Return the type of a member that is a reference."""
+    return SizedType(f"{target.name}&", 8, pointer=True, target=target, reference=True)
 
 
 @dataclass(slots=True)
