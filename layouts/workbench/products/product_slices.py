@@ -76,13 +76,21 @@ def _judge_slices(total: SumOrigin) -> Pitfall | None:
     if len(outside) == 1 and a.depth is not None and b.depth is not None:
         return _describe_outside(total, outside[0], (a, b)[1 - outside[0].n])
     later = any(total.block)  # then the same D of the first block has none
-    side = None if _may_be_meant(a, b) else _choose_wrong(a, b, later)
+    side = None if _may_be_meant(total, a, b) else _choose_wrong(a, b, later)
     return None if side is None else _describe_pair(total, side, (a, b)[1 - side.n])
 
 
-def _may_be_meant(a: _Side, b: _Side) -> bool:
+def _takes_parts(total: SumOrigin, side: _Side) -> bool:
+    """Return whether an operand's boxes bring slices that no product of this D takes."""
+    width = total.boxes[side.n].count_along(total.along[side.n][0])
+    boxes = {k // width for k in side.slices}
+    return width > total.step and len(side.counts) < len(boxes) * width // total.step
+
+
+def _may_be_meant(total: SumOrigin, a: _Side, b: _Side) -> bool:
     """Return whether two operands may take other slices on purpose: one is used again, or begins elsewhere."""
-    if a.depth != b.depth or (a.is_even and b.is_even and len(a.counts) != len(b.counts)):
+    again = a.is_even and b.is_even and len(a.counts) != len(b.counts)
+    if a.depth != b.depth or (again and _takes_parts(total, a) == _takes_parts(total, b)):
         return True
     return len({x - y for x, y in zip(a.slices, b.slices, strict=True)}) == 1
 
