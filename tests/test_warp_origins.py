@@ -179,3 +179,45 @@ def test_a_convolution_and_panels_move_along_rows(coordinates: str) -> None:
     """A begins at its first column in all of them."""
     text = plant(("&ta, t * BK, m,", f"&ta, {coordinates}"), text=KERNEL)
     assert "coordinates_exchanged" not in {one.code for one in check_whole(text).findings}
+
+
+# A of a wgmma in registers --------------------------------------------------------------------------------------------
+
+FRAGMENTS = r"""        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7},"
+                     " {%8, %9, %10, %11}, %12, 1, 1, 1, 0;"
+                     : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]),
+                       "+f"(d[1][2]), "+f"(d[1][3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(describe(tile + TILE) + 2 * k));
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+"""
+DESCRIBE = """__device__ unsigned long long describe(unsigned tile) {
+  return (1ull << 62) | (64ull << 32) | (1ull << 16) | ((tile & 0x3ffff) >> 4);
+}
+__device__ void wait("""
+REGISTERS = plant(
+    ("__device__ void wait(", DESCRIBE),
+    text=drop(KERNEL, "      for (int j = 0; j < BN / 8; ++j) {\n", "    }\n    if (lane == 0) asm").replace(
+        "    }\n    if (lane == 0) asm", FRAGMENTS + "    }\n    if (lane == 0) asm"
+    ),
+)
+OF_REGISTERS = [
+    ("c ^ (row % 8)", "c ^ (row % 4)", "fragment_mismatch", "chunk(tile, warp"),
+    ("lane / 16)", "lane / 8)", "k_repeated", "chunk(tile, warp"),
+    ("describe(tile + TILE) + 2 * k", "describe(tile + TILE)", "k_slice_repeated", "describe"),
+    ("(m + warp * 16 +", "(m + warp * 8 +", "result_misplaced", "C[("),
+]
+
+
+def test_a_of_wgmma_is_followed_through_registers() -> None:
+    report = check_whole(REGISTERS)
+    assert not report.findings and not report.open
+    assert [kernel.gap for kernel in report.kernels] == [""]
+    assert run_blocks(REGISTERS).proved == {"gemm"}
+
+
+@for_each(("old", "new", "code", "line"), OF_REGISTERS, sample=1)
+def test_a_mistake_of_registers_is_found(old: str, new: str, code: str, line: str) -> None:
+    found = list_findings(plant((old, new), text=REGISTERS), check_whole)
+    assert line in dict(found).get(code, f"none of it: {found}")

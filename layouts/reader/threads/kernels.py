@@ -366,8 +366,10 @@ class _Program:
         if self.tiles is not None:
             runner.block_index, runner.most_steps = self.tiles.block, MOST_BARRIER_STEPS
             if self.follow == BARRIERS:
-                warps = not _DESCRIBES.search(blank_comments(self.text[: self.length]))
-                runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles, warps=warps), DYNAMIC
+                own = blank_comments(self.text[: self.length])
+                warps, loads = not _DESCRIBES.search(own), "ldmatrix" in own
+                trace = TileTrace(setup=self.tiles, warps=warps, awaits=warps or loads)
+                runner.barriers, runner.shared.dynamic = trace, DYNAMIC
             runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
             runner.sizes, runner.last_product = self.tiles.sizes.get(kernel), self.tiles.last_product
             runner.tape = NumberTape() if self.tiles.computes else None

@@ -66,6 +66,7 @@ class KernelRunner:
         self.steps = 0
         self.reached: Span = (0, 0)  # the innermost statement of the text itself that has not ended
         self.products: list[MmaUse] = []
+        self.register_products: list[MmaUse] = []  # of warpgroups: A in registers, B through a descriptor
         self.results: list[ProductResult] = []
         self.sums: dict[object, int] = {}  # the number of a sum of described products, by the result or address of D
         self.starts: dict[int, str] = {}  # by the number of a sum: what it begins with instead of 0

@@ -15,12 +15,21 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.computed_operands import count_lines_apart, has_lines_of_product
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.packed_copies import is_packed_load
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, reload_operand
+from lanescope.workbench.fragments.thread_fragments import (
+    ArrivedOperand,
+    find_register_product,
+    locate_operand,
+    reload_operand,
+)
+from lanescope.workbench.fragments.thread_gaps import OperandKey
 from lanescope.workbench.fragments.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.text.known_values import find_common_value
 
 _PAIR = 2  # registers of an operand that has one after the other along K
+
+
+History = dict[tuple[object, str], list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,34 @@ class JudgedProduct:
                     if before[0].names == warps[0].names and any(difference):
                         return warps[0].names, difference
         return None
+
+
+def list_register_products(
+    run: KernelRun, history: History, uses: dict[OperandKey, bool]
+) -> Iterator[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]]:
+    """Yield the products of warpgroups whose A is in registers, each A once, with B, which a descriptor has. uses: see
+    RunVerdicts.
+    """
+    seen: set[object] = set()
+    for use in run.runner.register_products:
+        key = use.span, use.calls
+        instruction = find_register_product(use.opcode)
+        uses[*key, "a"] = instruction is not None
+        if instruction is None or (identity := identify_fragments(key, use)[0]) in seen:
+            continue
+        seen.add(identity)
+        a = locate_operand(run.runner, use, instruction, "a")
+        if a.warps is not None:
+            history.setdefault((key, "a"), []).append((use.turns, a.warps))
+        yield JudgedProduct(run, use, history, ()), a, ArrivedOperand("b", instruction, (), None)
+
+
+def identify_fragments(key: object, use: MmaUse) -> list[object]:
+    """Return what tells the fragments of A and B of a product from others. key: the place of the product."""
+    return [
+        (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
+        for name, registers in use.operands
+    ]
 
 
 Orders = Mapping[str, tuple[int, ...] | None]  # operand → the order along K that its warps get, None if it is unknown

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
+from lanescope.ptx.threads import WARP as LANES
 from lanescope.reader.threads.instructions.matrix_loads import gather_register
 from lanescope.reader.threads.language.bit_words import list_choices
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
@@ -78,6 +79,13 @@ def find_mma(opcode: str) -> Instruction | None:
     return instruction
 
 
+def find_register_product(opcode: str) -> Instruction | None:
+    """Return the dense product of warpgroups of an opcode whose A may be in registers; None for any other."""
+    instruction = catalog.find_instruction(opcode)
+    family = instruction.family if instruction is not None else None
+    return instruction if family is not None and "a" in family.fragments and not family.sparsity else None
+
+
 def count_packed(operand: Operand) -> int:
     """Return how many elements along K a byte of an operand holds; 1 for elements of a byte and more."""
     return max(8 // operand.container_bits, 1)
@@ -85,10 +93,10 @@ def count_packed(operand: Operand) -> int:
 
 @lru_cache(maxsize=64)
 def list_coordinates(operand: Operand) -> tuple[Ints, Ints]:
-    """Return (rows of A or columns of B, K) of the elements that each lane holds; if packed, of the first of each byte,
-    with K in bytes.
+    """Return (rows of A or columns of B, K) of the elements that each lane of a warp holds; if packed, of the first of
+    each byte, with K in bytes. Each warp of a warpgroup has the 16 rows of A that are its own.
     """
-    i, k = _list_elements(operand)
+    i, k = (part[:LANES] for part in _list_elements(operand))
     packed = count_packed(operand)
     return i[:, ::packed], k[:, ::packed] // packed
 

@@ -177,6 +177,8 @@ def take_gap(kernel: CheckedKernel, every_run: Iterable[CheckedKernel]) -> Check
     runs = [run for run in every_run if run.span == kernel.span]
     if kernel.gap in (BY_WMMA, BY_CUTE):
         return _take_library_gap(kernel, runs)
+    if kernel.gap == LOADS_FOR_WGMMA and runs and not any(run.gap for run in runs):
+        return replace(kernel, gap="")
     if kernel.gap or not kernel.name:
         return kernel
     return next((run for run in runs if run.gap), replace(kernel, gap="" if runs else NOT_REACHED))

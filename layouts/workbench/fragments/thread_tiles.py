@@ -20,16 +20,18 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.block_indices import find_equal_blocks
 from lanescope.workbench.fragments.descriptor_slices import find_descriptor_slice_mistakes
 from lanescope.workbench.fragments.fragment_causes import (
+    History,
     JudgedProduct,
     find_k_order,
     find_wrong_k_step,
     has_other_rows,
+    identify_fragments,
     is_order_open,
     judge_fragment,
+    list_register_products,
     list_unsure_steps,
 )
 from lanescope.workbench.fragments.fragment_messages import describe_fragment
-from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.fragment_report import FragmentReport
 from lanescope.workbench.fragments.lane_blame import (
     blame_opcode,
@@ -250,14 +252,14 @@ def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> Run
     seen: set[object] = set()
     count: dict[object, int] = {}
     first_sums: dict[object, MmaUse] = {}  # the first product of each place
-    history: dict[tuple[object, str], list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
+    history: History = {}
     waiting: list[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]] = []
     pairs: dict[object, list[Product]] = {}
     located: dict[object, ArrivedOperand] = {}
     for use in run.runner.products:
         key = use.span, use.calls
         verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
-        identities = _identify_fragments(key, use)
+        identities = identify_fragments(key, use)
         if all(one in located for one in identities):
             verdicts.again.append((located[identities[0]], located[identities[1]]))
         which = set(identities)
@@ -278,19 +280,11 @@ def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> Run
             same.append((use, {"a": a, "b": b}))
     verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
     verdicts.pitches = find_open_pitches(run, verdicts.pairs, recorded)
-    for judge, a, b in waiting:
+    for judge, a, b in (*waiting, *list_register_products(run, history, verdicts.uses)):
         _judge_product(judge, a, b, verdicts)
     verdicts.good -= verdicts.doubted
     verdicts.judged -= verdicts.unsure
     return verdicts
-
-
-def _identify_fragments(key: object, use: MmaUse) -> list[object]:
-    """Return what tells the fragments of A and B of a product from others. key: the place of the product."""
-    return [
-        (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
-        for name, registers in use.operands
-    ]
 
 
 def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: RunVerdicts) -> None:
@@ -298,6 +292,8 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
     unsure = list_unsure_steps(judge, a, b)
     for operand, other in ((a, b), (b, a)):
+        if not operand.registers:
+            continue
         if is_order_open(operand, orders[operand.name]) or (operand.unpacked and stuck == operand.name):
             verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
             continue

@@ -17,7 +17,7 @@ from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulat
 from lanescope.reader.threads.barriers.clusters import get_rank
 from lanescope.reader.threads.memory.tile_records import BoxRead, LineMove, TileProduct
 from lanescope.workbench.products.product_origins import ALL_BITS, OperandOrigin, OriginFinder
-from lanescope.workbench.products.warp_origins import locate_products, note_owners, settle_reads
+from lanescope.workbench.products.warp_origins import locate_products, locate_registers, note_owners, settle_reads
 
 _Operands = dict[str, OperandOrigin | None]
 
@@ -42,6 +42,7 @@ def replay_blocks(finders: Sequence[OriginFinder]) -> bool:
     for finder in finders:
         settle_reads(finder)
         locate_products(finder)
+        locate_registers(finder)
     return known
 
 

@@ -279,7 +279,8 @@ def _check_fragments(
 
 def _loads(finders: Sequence[OriginFinder]) -> bool:
     """Return whether warps of a kernel load and multiply what TMA copies bring."""
-    return any(finder.trace.reads and finder.trace.products_of_warps for finder in finders)
+    multiplies = ((*finder.trace.products_of_warps, *finder.run.register_products) for finder in finders)
+    return any(finder.trace.reads and of for finder, of in zip(finders, multiplies, strict=True))
 
 
 def _make_pitfall(finding: CheckFinding) -> Pitfall:

@@ -1,4 +1,5 @@
-"""What mma of warps multiply in a replayed block: elements of the boxes that TMA copies bring.
+"""What mma of warps, and wgmma with A in registers, multiply in a replayed block: elements of the boxes that TMA
+copies bring.
 
 Threads load them, such as by ldmatrix, at addresses that undo the swizzle themselves. A record of such a load gets its
 origin when the copies are in order: the coordinates of each thread's first byte, as one number.
@@ -10,15 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lanescope.ptx.threads import WARP
+from lanescope.ptx.threads import GROUP_WARPS, WARP
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import Ints, LoadRecord
-from lanescope.reader.threads.memory.tile_records import BoxRead
+from lanescope.reader.threads.memory.tile_records import BoxRead, TileProduct
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
-from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
+from lanescope.workbench.fragments.thread_fragments import find_mma, find_register_product, locate_operand
 from lanescope.workbench.products.product_origins import LoadedBox, OperandOrigin, OriginFinder
 
 _LINE_BITS = 20  # bytes of a line of a tensor are fewer than a number of these bits has
@@ -73,6 +74,36 @@ def _split_coordinates(box: LoadedBox, numbers: Ints) -> Ints:
     return np.stack(parts, axis=-1)
 
 
+def locate_registers(finder: OriginFinder) -> None:
+    """Find the origins of A of all products of warpgroups that take it from registers."""
+    known: dict[tuple[int, int], tuple[OperandOrigin, Ints] | None] = {}
+    for product in finder.trace.products:
+        located = dict(_list_operands(finder, product.use, "a")) if product.use is not None else {}
+        for warp, one in located.items():
+            assert product.use is not None
+            if (id(one), warp) not in known:
+                known[id(one), warp] = _find_operand(finder, product.use, "a", warp, one)
+        for first in sorted({warp // GROUP_WARPS * GROUP_WARPS for warp in located}):
+            found = [known.get((id(located.get(n)), n)) for n in range(first, first + GROUP_WARPS)]
+            _join_rows(finder, product, first, [one for one in found if one is not None])
+
+
+def _join_rows(
+    finder: OriginFinder, product: TileProduct, first: int, found: Sequence[tuple[OperandOrigin, Ints]]
+) -> None:
+    """Note A of a warpgroup, whose warps have 16 rows each. first: its first warp; found: A in each warp that is known,
+    and the position along K of each of its columns.
+    """
+    plain = np.arange(product.views["a"].k)
+    if len(found) < GROUP_WARPS or not all(np.array_equal(order, plain) for _, order in found):
+        return
+    one = found[0][0]
+    a = OperandOrigin(np.concatenate([of.rows for of, _ in found]), one.last, one.box)
+    for warp in range(first, first + GROUP_WARPS):
+        if (product.event, warp) in finder.origins:
+            finder.origins[product.event, warp]["a"] = a
+
+
 def locate_products(finder: OriginFinder) -> None:
     """Find the origins of the operands of all products of warps."""
     known: dict[tuple[int, int], tuple[OperandOrigin, Ints] | None] = {}
@@ -93,7 +124,7 @@ def locate_products(finder: OriginFinder) -> None:
 
 def _list_operands(finder: OriginFinder, use: MmaUse, name: str) -> Iterator[tuple[int, FragmentOrigin]]:
     """Yield (warp, origin) of an operand, as far as it is of rows and columns."""
-    instruction = find_mma(use.opcode)
+    instruction = find_mma(use.opcode) or find_register_product(use.opcode)
     warps = locate_operand(finder.run, use, instruction, name).warps if instruction is not None else None
     active = np.flatnonzero(use.active.reshape(-1, WARP).all(axis=1)).tolist()
     for warp, one in zip(active, warps or (), strict=False):

@@ -13,6 +13,7 @@ import numpy as np
 from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import Assembly
+from lanescope.reader.threads.instructions.matrix_loads import make_use
 from lanescope.reader.threads.instructions.special_registers import read_register
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, convert_number, make_uniform
@@ -21,8 +22,18 @@ from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import list_sites, trace_site
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import load_place, store_place
-from lanescope.reader.threads.memory.results import describe_start
-from lanescope.reader.threads.memory.storage import CONSTANT, ZERO, Ints, LocalMemory, Mask, Pointer, spread_number
+from lanescope.reader.threads.memory.records import RegisterUse
+from lanescope.reader.threads.memory.results import describe_start, is_result
+from lanescope.reader.threads.memory.storage import (
+    CONSTANT,
+    ZERO,
+    Ints,
+    LocalMemory,
+    Mask,
+    Pointer,
+    ReadBytes,
+    spread_number,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -117,6 +128,13 @@ class AsmCode:
         form = rf'\b{owner}\s*<\s*(?:\w+::)*{re.escape(kind.name)}\s*>\s*\{{[^{{}}]*?"([^"]*)"'
         found = set(re.findall(form, self.run.text))
         return found.pop() if len(found) == 1 else ""
+
+    def use_register(self, token: str) -> RegisterUse:
+        """Return the use of a register of A or B by a product."""
+        value = self.get_value(token)
+        use = make_use(self.run, value, value is None and self.is_unset(token))
+        stored = self.find_store(token) if is_result(value) or isinstance(value, ReadBytes) else (0, 0)
+        return RegisterUse(use.data, use.load, use.number, use.unset, self.get_site(token), stored)
 
     def is_unset(self, token: str, partly: bool = False) -> bool:
         """Return whether an operand is a variable that nothing has written; partly: of which it has not all bytes."""

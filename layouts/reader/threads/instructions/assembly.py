@@ -24,13 +24,18 @@ from lanescope.reader.threads.barriers.order_events import follow_instruction
 from lanescope.reader.threads.instructions.asm_code import AsmCode, Execute, InstructionRows
 from lanescope.reader.threads.instructions.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.instructions.integer_instructions import INTEGER
-from lanescope.reader.threads.instructions.matrix_loads import load_matrices, make_use
+from lanescope.reader.threads.instructions.matrix_loads import load_matrices
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import fit_data
-from lanescope.reader.threads.memory.matrix_reads import note_allocation, read_descriptors, read_tensor_descriptors
-from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
+from lanescope.reader.threads.memory.matrix_reads import (
+    note_allocation,
+    note_register_product,
+    read_descriptors,
+    read_tensor_descriptors,
+)
+from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.memory.results import find_added, has_two, is_result, make_results, store_result
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import (
@@ -38,7 +43,6 @@ from lanescope.reader.threads.memory.storage import (
     LocalMemory,
     Mask,
     Pointer,
-    ReadBytes,
     fill_up,
     join_data,
     make_open_data,
@@ -182,6 +186,7 @@ def _note_expected(code: AsmCode, opcode: str, operands: list[str]) -> None:
 def _read_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
     if code.run.barriers is None:
         read_descriptors(code, opcode, operands)
+        note_register_product(code, opcode, operands)
     outputs = split_operands(operands[0].strip("{} ")) if operands else []
     for register, data in zip(
         outputs, make_results(code.run, opcode, code.assembly.span, None, len(outputs)), strict=True
@@ -216,10 +221,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     added = split_operands(operands[3].strip("{} "))
     if not run.is_full:
-        a, b = (
-            tuple(_use_register(code, register) for register in split_operands(text.strip("{} ")))
-            for text in operands[1:3]
-        )
+        a, b = (tuple(map(code.use_register, split_operands(text.strip("{} ")))) for text in operands[1:3])
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
         unknown = [register for register in added if code.get_value(register) is None]
         run.products.append(
@@ -283,13 +285,6 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
         return None
     offset = place.offset.known
     return None if offset is None else (place.array, offset)
-
-
-def _use_register(code: AsmCode, token: str) -> RegisterUse:
-    value = code.get_value(token)
-    use = make_use(code.run, value, value is None and code.is_unset(token))
-    stored = code.find_store(token) if is_result(value) or isinstance(value, ReadBytes) else (0, 0)
-    return RegisterUse(use.data, use.load, use.number, use.unset, code.get_site(token), stored)
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:

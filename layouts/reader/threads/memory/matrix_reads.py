@@ -16,7 +16,7 @@ from lanescope.reader.instructions.immediates import find_transposes, list_scale
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.language.quotients import Coefficient
-from lanescope.reader.threads.memory.records import DescriptorUse
+from lanescope.reader.threads.memory.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, spread_coefficient
@@ -63,6 +63,27 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
             continue
         for group, word in _list_words(code.run, value.const):
             _record_use(code, opcode, (name, token), word, seen, (total, group))
+
+
+def note_register_product(code: AsmCode, opcode: str, operands: Sequence[str]) -> MmaUse | None:
+    """Note a wgmma whose A is in registers; return it, None for another one. operands: in PTX's order, from D on."""
+    run = code.run
+    if len(operands) < 4 or not operands[1].startswith("{") or run.order is not None:
+        return None
+    use = MmaUse(
+        opcode,
+        code.assembly.span,
+        tuple(map(code.use_register, split_operands(operands[1].strip("{} ")))),
+        (),
+        tuple(run.calls),
+        run.mask.copy(),
+        tuple(run.turns),
+        broken=run.shared.broken,
+        ends=tuple(run.ends),
+    )
+    if not run.assumed and len(run.register_products) < run.most_products:
+        run.register_products.append(use)
+    return use
 
 
 def _note_sum(code: AsmCode, instruction: Instruction, operands: Sequence[str]) -> int:

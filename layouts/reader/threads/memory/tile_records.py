@@ -84,7 +84,7 @@ class TileProduct:
     register of D before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory:
     whether D is in tensor memory; mask is then of the threads of four warps, one for each row of D; start: why its sum
     is open; pair: whether two blocks have a half of A, of B and of D each; scales: the scale factors of A and B; use:
-    the registers of an mma of warps.
+    the registers of an mma of warps, or of A of a wgmma.
     """
 
     event: int

@@ -23,7 +23,7 @@ from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.sites import trace_site
-from lanescope.reader.threads.memory.matrix_reads import NEGATED, is_negated
+from lanescope.reader.threads.memory.matrix_reads import NEGATED, is_negated, note_register_product
 from lanescope.reader.threads.memory.scale_copies import list_scale_uses, make_line_move, make_scale_copy
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.staged_bytes import StagedBytes, StagedOrder
@@ -58,10 +58,13 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(slots=True)
 class TileTrace(BarrierTrace):
-    """A trace that also has boxes and products. warps: whether warps multiply, and load what copies bring."""
+    """A trace that also has boxes and products. warps: whether warps multiply; awaits: whether threads load what copies
+    bring to multiply it.
+    """
 
     setup: TileSetup | None = None
     warps: bool = False
+    awaits: bool = False
     loads: list[BoxMove] = field(default_factory=list)
     products: list[TileProduct] = field(default_factory=list)
     products_of_warps: list[TileProduct] = field(default_factory=list)
@@ -101,7 +104,7 @@ class TileTrace(BarrierTrace):
             self.order.check_read(self.events, every[mask], np.flatnonzero(mask), site)
         if (data.record[mask] < 0).any():
             self._add_access(run, "load", places, (mask, data.size, site))
-        if self.warps and (data.record[mask] == EMPTY).any():
+        if self.awaits and (data.record[mask] == EMPTY).any():
             self.meet_warps(run, "load")
             self._add_access(run, "load", places, (mask, data.size, site))
             read, data = await_origin(run, data, places, mask)
@@ -291,7 +294,7 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
     run, trace = code.run, code.run.barriers
     outputs = split_operands(operands[0].strip("{} "))
     assert isinstance(trace, TileTrace)
-    if len(operands) < 4 or operands[1].startswith("{") or not outputs:
+    if len(operands) < 4 or not outputs:
         return False
     nothing = np.zeros(run.threads, np.int64)
     at = run.calls[0] if run.calls else (0, 0)
@@ -304,7 +307,8 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
     start = NEGATED if is_negated(code, catalog.find(opcode), operands) else start
     again = result < len(run.results)
     event, mask, calls = len(trace.events) - 1, run.mask.copy(), tuple(run.calls)
-    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls, start=start))
+    use = note_register_product(code, opcode, operands)
+    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls, start=start, use=use))
     if again:
         code.written.update(n for n in (code.find_number(outputs[n]) for n in (0, -1)) if n is not None)
     return again
@@ -355,15 +359,21 @@ def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[i
 def _read_operands(
     code: AsmCode, opcode: str, operands: Sequence[str]
 ) -> tuple[dict[str, Ints], dict[str, View], dict[str, Span]] | None:
-    """Return the descriptors of A and B of every thread, how each is read and where it is given; None if open."""
+    """Return the descriptors of A, if it is not in registers, and B of every thread, how each operand is read and where
+    it is given; None if open.
+    """
     try:
         instruction = catalog.find(opcode)
         words, views, sites = {}, {}, {}
-        transposes = find_transposes(instruction, operands, False)
+        in_registers = operands[1].startswith("{")
+        transposes = find_transposes(instruction, operands, in_registers)
         for name, token in zip("ab", operands[1:3], strict=True):
             turn = code.get_value(transposes[name]) if name in transposes else None
             major = "MN" if isinstance(turn, ThreadNumber) and turn.known else "K"
             views[name] = view(instruction, name, major)
+            if name == "a" and in_registers:
+                sites[name] = code.get_site(split_operands(token.strip("{} "))[0])
+                continue
             words[name], sites[name] = spread_known(code.run, code.get_value(token)), code.get_site(token)
     except LayoutError:
         return None
