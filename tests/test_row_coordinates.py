@@ -18,6 +18,7 @@ AXES = "row = blockIdx.y * BM, col = blockIdx.x * BN"
 PLAIN = TMA.replace("map_a", "first").replace("map_b", "second").replace("BM = 64", "BM = 128")
 PLAIN = PLAIN.replace("bf16* A, bf16* B, bf16* C", "bf16* x, bf16* y, bf16* C")
 PLAIN = PLAIN.replace("&first, A,", "&first, x,").replace("&second, B,", "&second, y,")
+APART = plant((AXES, "row = blockIdx.y * BM; const int col = blockIdx.x * BN"))  # two statements, one launch
 NUMBERS = plant((GRID, "dim3(32, 24)"), ("x, M, K", "x, 3072, 2048"), ("y, N, K", "y, 4096, 2048"), text=PLAIN)
 MISTAKES = [  # text, what stands there, what is planted, code, the words that are told
     (TMA, LAUNCH, "(map_b, map_a, C, M, N, K)", "tma_map_other", "map_b"),
@@ -25,6 +26,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, the words that a
     (TMA, ROW, COL, "row_coordinate_other", "col"),
     (TMA, AXES, "row = blockIdx.x * BM, col = blockIdx.y * BN", "row_coordinate_other", "row"),
     (TMA, GRID, "dim3(M / BM, N / BN)", "row_coordinate_other", "row"),
+    (APART, GRID, "dim3(M / BM, N / BN)", "grid_exchanged", "dim3(M / BM, N / BN)"),
     (TMA, "A, M, K, BM", "A, K, M, BM", "dimensions_exchanged", "M"),
     (PLAIN, "(first, second, C", "(second, first, C", "tma_map_other", "second"),
     (NUMBERS, COL, ROW, "row_coordinate_other", "row"),
@@ -32,6 +34,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, the words that a
 RIGHT = [
     PLAIN,
     NUMBERS,
+    APART,
     plant((GRID, "dim3((N + BN - 1) / BN, (M + BM - 1) / BM)")),
     plant(
         (GRID, "dim3(N / BN * (M / BM))"), (AXES, "row = blockIdx.x / (N / BN) * BM, col = blockIdx.x % (N / BN) * BN")

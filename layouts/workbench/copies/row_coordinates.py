@@ -1,5 +1,5 @@
-"""Find TMA copies whose rows another axis of the grid counts: exchanged maps of a launch, or the row coordinate of the
-other operand.
+"""Find TMA copies whose rows another axis of the grid counts: exchanged maps or an exchanged grid of a launch, or the
+row coordinate of the other operand.
 
 A coordinate that moves with blockIdx.y reaches the rows that gridDim.y counts. If the tensor of the copy has those that
 gridDim.x counts, the grid of the launch and the sizes of the tensor contradict each other.
@@ -18,13 +18,17 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.copies.named_maps import find_named_map
 from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, is_known, list_copies
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelRun, KernelText
-from lanescope.workbench.repair.blamed_numbers import find_argument_span
+from lanescope.workbench.repair.blamed_numbers import find_argument_span, find_given_value, find_grid_place
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.names import find_operand_letter, split_name
 
-TITLES = {"row_coordinate_other": "The row coordinate of a copy is that of the other operand"}
+TITLES = {
+    "row_coordinate_other": "The row coordinate of a copy is that of the other operand",
+    "grid_exchanged": "The dimensions of a launch's grid are exchanged",
+}
 _BLOCK = re.compile(r"blockIdx\.([xyz])")
 _SIZES = frozenset("mn")
+_MOST_FOLLOWED = 4
 Grid = Mapping[str, SymbolicInt | None]
 
 
@@ -146,13 +150,42 @@ def _make_exchanged_pitfall(text: KernelText, rows: Sequence[_RowCopy]) -> Pitfa
     of_map = find_operand_letter(*row.map.names)
     into = find_operand_letter(*(name for name, _ in row.copy.to.terms)) if row.copy.to is not None else None
     if (of_map is not None and of_map == into) or (boxes[0] != boxes[1] and boxes == [row.step for row in rows]):
-        return _make_row_pitfall(text, row, rows[1].axis)
+        return _find_exchanged_grid(text, rows) or _make_row_pitfall(text, row, rows[1].axis)
     message = (
         f"The row coordinate of the copies through this map depends on blockIdx.{row.axis}, but gridDim.{rows[1].axis}"
         " is the number of blocks along the rows of its tensor, and for the other map it is the reverse: exchange the"
         " two maps."
     )
     return Pitfall("tma_map_other", message, find_launch_argument(text, row.copy) or row.copy.event.at)
+
+
+def _find_exchanged_grid(text: KernelText, rows: Sequence[_RowCopy]) -> Pitfall | None:
+    """Return the mistake that a launch exchanges two dimensions of its grid, if the kernel would have to change in two
+    statements instead; None if one statement takes both.
+    """
+    first, past = sorted(_find_block_place(text.blank, find_coordinate(text, row.copy, row.number)) for row in rows)
+    place = find_grid_place(text.blank, _find_launch(text, rows[0].copy)[1])
+    if place is None or ";" not in text.blank[first[1] : past[0]]:
+        return None
+    axes = sorted(row.axis for row in rows)
+    message = (
+        f"gridDim.{rows[1].axis} is the number of blocks along the rows of the tensor whose copies move with"
+        f" blockIdx.{rows[0].axis}, and for the other operand it is the reverse: exchange the {axes[0]} and {axes[1]}"
+        " dimensions of the grid."
+    )
+    return Pitfall("grid_exchanged", message, place)
+
+
+def _find_block_place(blank: str, at: Span) -> Span:
+    """Return where an expression, or a variable in it, takes the index of the block; itself if that is not seen."""
+    places = [at]
+    for _ in range(_MOST_FOLLOWED):
+        if found := [place for place in places if _BLOCK.search(blank[slice(*place)])]:
+            return found[0]
+        names = [(name, place) for place in places for name in re.findall(r"[A-Za-z_]\w*", blank[slice(*place)])]
+        values = (find_given_value(blank, name, place) for name, place in names)
+        places = [value for value in values if value is not None]
+    return at
 
 
 def _make_row_pitfall(text: KernelText, row: _RowCopy, axis: str) -> Pitfall:

@@ -20,9 +20,9 @@ from lanescope.workbench.products.misplaced_tiles import StoredTile
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
 from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_result, is_outside, list_all_sums
-from lanescope.workbench.repair.blamed_numbers import follow_number
+from lanescope.workbench.repair.blamed_numbers import find_grid_place
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import blank_text, list_launches
+from lanescope.workbench.text.function_texts import blank_text
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
@@ -204,14 +204,7 @@ def _find_short_grid(
     """Return (how many blocks a launch has, and how many are needed, where its grid is given)."""
     rows, columns = (past - first for first, past in tile.sides)
     message = f"the launch has {counts[0]:,} blocks of {rows} × {columns} elements: {counts[1]:,} are needed."
-    return message, _find_grid_place(blank_text(text), launch)
-
-
-def _find_grid_place(blank: str, launch: KernelLaunchRecord) -> Span:
-    """Return where the grid of a launch is given."""
-    first, past = launch.call
-    found = [of[0] for _, of in list_launches(blank) if of and first <= of[0][0] < past]
-    return follow_number(blank, found[0], ()) if found else launch.span
+    return message, find_grid_place(blank_text(text), launch.call) or launch.span
 
 
 def _find_place(tile: BlockTile, side: int) -> Span:

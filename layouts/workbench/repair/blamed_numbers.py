@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from lanescope.cxx.source_text import MACRO, find_closing, list_argument_spans, trim_span
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function, list_launches
 
 _NAME = re.compile(r"&?\s*([A-Za-z_]\w*)\s*$")
 _CAST = re.compile(
@@ -62,6 +62,18 @@ def follow_number(blank: str, at: Span, calls: Sequence[tuple[str, Span]], item:
     array.
     """
     return list_followed_spans(blank, at, calls, item)[-1]
+
+
+def find_grid_place(blank: str, launch: Span) -> Span | None:
+    """Return where the grid of a launch is given; None if its call names none."""
+    first, past = launch
+    found = [of[0] for _, of in list_launches(blank) if of and first <= of[0][0] < past]
+    if not found:
+        return None
+    place = follow_number(blank, found[0], ())
+    name = blank[slice(*place)].strip()
+    made = [*re.finditer(rf"\bdim3\s+{name}\s*\(", blank[: place[0]])] if name.isidentifier() else []
+    return (made[-1].end() - 1, find_closing(blank, made[-1].end() - 1) + 1) if made else place
 
 
 def list_followed_spans(blank: str, at: Span, calls: Sequence[tuple[str, Span]], item: int | None = None) -> list[Span]:
