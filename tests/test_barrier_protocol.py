@@ -69,6 +69,7 @@ MISTAKES = [
     ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
     (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
     (FILL, "wait(&s.empty[q], t & 1 ^ 1);", "mbarrier_parity", "t & 1 ^ 1"),  # the other loop has a t of its own
+    (f"{FLIP} // read", "if (++q == STAGES) { q = 0; } // read", "mbarrier_parity", "q = 0; } // read"),
     (RELEASE, "", "mbarrier_stuck", FILL),
     ("int t = 0; t < K / BK;", "int t = 0; t < K / BK - 5;", "mbarrier_stuck", "t < K / BK - 5"),
     (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),

@@ -17,7 +17,13 @@ from lanescope.reader.threads.barriers.barrier_simulation import (
 )
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.workbench.barriers.barrier_initialization import find_unsynchronized_use
-from lanescope.workbench.barriers.barrier_messages import describe_count, describe_parity, describe_stuck
+from lanescope.workbench.barriers.barrier_messages import (
+    describe_count,
+    describe_missing_flip,
+    describe_parity,
+    describe_stuck,
+    find_missing_flip,
+)
 from lanescope.workbench.barriers.barrier_repairs import (
     ProtocolRepair,
     keep_first,
@@ -315,6 +321,10 @@ class ProtocolJudge:
 
     def _describe_refill(self, place: int) -> Pitfall:
         steps = (step for step in self._list_steps() if step.place == place and step.kind in ("arrive", "copy"))
+        waits = dict.fromkeys(event.call for event in self.events if event.kind == "wait")
+        flips = {find_missing_flip(self.text, call) for call in waits}
+        if len(flips) == 1 and (flip := flips.pop()) is not None:
+            return Pitfall("mbarrier_parity", describe_missing_flip(self.kernel), flip)
         message = (
             f"{self.kernel} may come here for the next tile of a stage while another thread still waits for the one"
             " before: nothing makes this thread wait until the stage has been read."

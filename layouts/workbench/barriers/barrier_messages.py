@@ -29,6 +29,9 @@ from lanescope.workbench.text.loop_texts import find_next_statement
 
 MOST_WORDS = 60  # characters of a statement that are quoted
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_PARITY = re.compile(r"([A-Za-z_]\w*)(?:\s*[&^]\s*\d+)*[\s)]*\Z")  # p, state.phase, p ^ 1
+_STAGE = re.compile(r"(?:\[[\s\w.>-]*?|\+\s*)([A-Za-z_]\w*)\s*[\]*]")  # full[state.index], full + stage * 8
+_COMES_ROUND = re.compile(r"=\s*0\s*;|%|\^")
 _DECLARATION = re.compile(r"(?:[,>*&]|\b(?!else\b)[A-Za-z]\w*)\s*\Z")  # before the name of a variable
 
 
@@ -66,6 +69,14 @@ def describe_parity(
         f" every phase, each time that its stage comes round. This wait {effect}."
     )
     return Pitfall("mbarrier_parity", message, _find_change(text, *at))
+
+
+def describe_missing_flip(kernel: str) -> str:
+    """Explain that no parity of a kernel's waits changes."""
+    return (
+        f"The parity of the waits of {kernel} never changes: it must change with every phase, each time that a stage"
+        " comes round, as it does here."
+    )
 
 
 def _list_waits(repair: ProtocolRepair, agents: Sequence[Agent]) -> Iterator[tuple[AgentStep, int, int]]:
@@ -208,19 +219,64 @@ def _find_first_value(text: str, site: Span, call: Span) -> Span:
 def _find_change(text: str, site: Span, call: Span) -> Span:
     """Return where a parity should change with the stage: where it does, where the stage comes round, else the wait."""
     name = _find_variable(text, call)
+    if not name or not call[0] <= site[0] < call[1]:
+        return site
     blank = blank_text(text)
-    function = find_enclosing_function(blank, call[0])
-    if not name or not call[0] <= site[0] < call[1] or function is None:
-        return site
-    after = blank[call[1] : function.body[1]]
-    changed = list(re.finditer(rf"\b{name}\s*(?:\^=|=(?!=))\s*[^;]+;", after))
-    changed = [match for match in changed if not _DECLARATION.search(after, 0, match.start())]
-    stage = re.search(r"\[\s*(\w+)\s*\]", text[slice(*call)])
-    if not changed and stage is not None:
-        changed = list(re.finditer(rf"\b{stage[1]}\s*=\s*0\s*;", after))
-    if len(changed) != 1:
-        return site
-    return call[1] + changed[0].start(), call[1] + changed[0].end() - 1
+    stage = _STAGE.search(blank[slice(*call)]) if not _is_counted(blank, name) else None
+    for first, past in _list_blocks(blank, call[0]):
+        changed = list(_list_changes(blank[first:past], name))
+        changed = changed or (_list_resets(blank[first:past], stage[1]) if stage is not None else [])
+        if changed:
+            return (first + changed[0].start(), first + changed[0].end() - 1) if len(changed) == 1 else site
+    return find_missing_flip(text, call) or site
+
+
+def _list_changes(blank: str, name: str) -> Iterator[re.Match[str]]:
+    """Yield the statements that assign a variable, except declarations."""
+    for match in re.finditer(rf"\b{name}\s*(?:\^=|=(?!=))\s*[^;]+;", blank):
+        if not _DECLARATION.search(blank, 0, match.start()):
+            yield match
+
+
+def _is_counted(blank: str, name: str) -> bool:
+    """Return whether a variable counts something, such as the turns of a loop."""
+    return re.search(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--|[-+]=)", blank) is not None
+
+
+def _list_resets(blank: str, stage: str) -> list[re.Match[str]]:
+    """Return the statements with which the number of a stage comes round."""
+    return [match for match in _list_changes(blank, stage) if _COMES_ROUND.search(match[0])]
+
+
+def find_missing_flip(text: str, wait: Span) -> Span | None:
+    """Return where the stage of a wait comes round, if nothing changes the variable of its parity around it, or in the
+    text if the stage comes round elsewhere; None if that is at no place, or at several.
+
+    >>> text = "for (k) { if (++q == 4) { q = 0; } wait(&full[q], p); }"
+    >>> text[slice(*find_missing_flip(text, (35, 52)))]
+    'q = 0'
+    """
+    blank = blank_text(text)
+    parity, stage = (form.search(blank[slice(*wait)]) for form in (_PARITY, _STAGE))
+    if parity is None or stage is None or _is_counted(blank, parity[1]):
+        return None
+    for first, past in (*_list_blocks(blank, wait[0]), (0, len(blank))):
+        block = blank[first:past]
+        resets = _list_resets(block, stage[1])
+        if resets or next(_list_changes(block, parity[1]), None) is not None:
+            alone = len(resets) == 1 and next(_list_changes(block, parity[1]), None) is None
+            return (first + resets[0].start(), first + resets[0].end() - 1) if alone else None
+    return None
+
+
+def _list_blocks(blank: str, at: int) -> Iterator[Span]:
+    """Yield the blocks in braces around a place, the innermost first."""
+    depth = 0
+    for n in range(at - 1, -1, -1):
+        depth += (blank[n] == "{") - (blank[n] == "}")
+        if depth > 0:
+            depth = 0
+            yield n, find_closing(blank, n)
 
 
 def _find_variable(text: str, call: Span) -> str:
