@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from lanescope.reader.code.findings import Pitfall
@@ -16,6 +16,7 @@ from lanescope.reader.threads.barriers.barrier_simulation import (
     find_phase,
 )
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
+from lanescope.reader.threads.barriers.clusters import WINDOW, get_rank
 from lanescope.workbench.barriers.barrier_initialization import find_unsynchronized_use
 from lanescope.workbench.barriers.barrier_messages import (
     describe_count,
@@ -255,12 +256,29 @@ class ProtocolJudge:
         if product is None:
             return None
         awaited = self.filled - self.unawaited
+        if (other := self._find_own_signal(awaited)) is not None:
+            return other
         where = f"{len(self.unawaited)} of the {len(self.filled)} mbarriers" if awaited else "the mbarriers"
         message = (
             f"No thread of {self.kernel} waits for {where} on which the bytes of copies arrive: this product may read a"
             " tile before it is there."
         )
         return Pitfall("mbarrier_unawaited", message, product.call)
+
+    def _find_own_signal(self, awaited: Collection[int]) -> Pitfall | None:
+        """Return the finding of copies that arrive on mbarriers of their own block, while the same ones of the first
+        block of the cluster alone are waited for.
+        """
+        leaders = {place & WINDOW for place in awaited if not get_rank(place)}
+        if not all(get_rank(place) and place & WINDOW in leaders for place in self.unawaited):
+            return None
+        steps = [step for step in self._list_steps() if step.kind == "copy" and step.place in self.unawaited]
+        event = self.events[min(step.event for step in steps)]
+        message = (
+            f"The bytes of this copy arrive on the mbarrier of its own block, and in {self.kernel} only the first block"
+            " of a cluster waits for it: clear bit 24 of the address (& 0xFEFFFFFF), or map it to rank 0."
+        )
+        return Pitfall("mbarrier_other", message, event.call)
 
     def _describe_uncollected(self) -> Pitfall:
         commit = next(event for event in self.events if event.commits)
