@@ -25,6 +25,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
     (STORES, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "__syncthreads();"),
     (TMA, "* sizeof(bf16));\n      tma", ");\n      tma", "expect_tx_bytes", "expect_bytes(&full[slot]"),
     (TMA, "{box_cols, box_rows}", "{box_cols, 32}", "tma_tile_part", "uint32_t box[2] = {box_cols, 32}"),
+    (TMA, "B, N, K, BN, BK", "B, N, K, 2 * BN, BK", "box_size", "make_map(&map_b"),
     (TMA, "sA + slot * BM * BK, &ta", "sA + slot * BM * BK, &tb", "tma_map_other", "tma_load(sA + slot"),
 ]
 

@@ -15,6 +15,7 @@ from lanescope.workbench.copies import (
     unfilled_findings,
     unread_slices,
     warpgroup_rows,
+    wrong_boxes,
 )
 from lanescope.workbench.cute import cute_copies, cute_names, cute_reads, tiled_mma_checks
 from lanescope.workbench.fragments import (
@@ -90,6 +91,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **order.TITLES,
     **bulk_store_order.TITLES,
     **transfers.TITLES,
+    **wrong_boxes.TITLES,
     **filled_tiles.TITLES,
     **unread_slices.TITLES,
     **unfilled_findings.TITLES,

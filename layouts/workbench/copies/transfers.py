@@ -26,6 +26,7 @@ from lanescope.workbench.barriers.cutlass_calls import (
     read_atom_call,
 )
 from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.wrong_boxes import CopiedBox, describe_transfer, find_wrong_box, make_stray_pitfall
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
@@ -48,9 +49,9 @@ _EXPECT = re.compile(
 _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _MASK = re.compile(rf"\s*,\s*{_FIELD}")
 _ELSEWHERE = re.compile(r"cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
+_OPEN_BOX = re.compile("im2col")  # the bytes of such a box are open
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _PTX_LOAD_ARGUMENTS = 6  # of cuda::ptx::cp_async_bulk_tensor: two spaces, address, map, coordinates, mbarrier
-_MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
@@ -92,41 +93,61 @@ def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
     """Find barriers whose expected bytes differ from those that the copies transfer; each line once."""
     if not re.search(r"expect_tx|arrive_tx|expect_transaction|transaction_bytes", text.code.text):
         return []
-    return text.check_runs(lambda run: _check_bytes(run, text.maps, text.code.unbounded_variables, text.blank))
+    return text.check_runs(lambda run: _check_bytes(run, text))
 
 
-def _check_bytes(
-    kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
-) -> Iterator[Pitfall]:
+def _check_bytes(kernel: KernelRun, text: KernelText) -> Iterator[Pitfall]:
     """Yield the first expect-tx of each barrier that never equals the bytes of its copies."""
-    expected, copies = _read_transfers(kernel, blank)
+    own = is_known(kernel)  # else bytes may be of, or for, other CTAs
+    expected, copies = _read_transfers(kernel, text.blank) if own or is_known(kernel, _OPEN_BOX) else ([], [])
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for transfer in expected:
         groups.setdefault((transfer.barrier, _key_loops(transfer.event.loops)), []).append(transfer)
     reported: set[Span] = set()
     for group in groups.values():
-        first = group[0]
-        brought = _find_brought(first, expected, copies)
-        arms = {transfer.event.arms for transfer in group} | {copy.event.arms for copy in brought}
-        depth = len(first.event.loops)
-        if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
-            continue
-        sizes = require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = require_known(transfer.count for transfer in group)
-        if sizes is None or counts is None or sum(sizes) == sum(counts):
-            continue
-        reported.add(first.span)
-        stray = _find_stray_copy(first, sum(counts) - sum(sizes), copies, maps)
-        if stray is not None:
-            yield _make_stray_pitfall(stray, blank)
-            continue
-        yield Pitfall("expect_tx_bytes", _describe_transfer(sum(counts), sizes, sum(sizes)), first.span)
+        brought = _find_brought(group[0], expected, copies)
+        cut = _may_be_cut(brought, len(group[0].event.loops), text.code.unbounded_variables)
+        arms = {one.event.arms for one in group} | {one.event.arms for one in brought}
+        found = _judge_bytes(group, brought, copies, text, own) if brought and not cut and len(arms) == 1 else None
+        if found is not None and group[0].span not in reported:
+            reported.add(group[0].span)
+            yield found
+
+
+def _judge_bytes(
+    group: Sequence[ExpectedBytes],
+    brought: Sequence[TileCopy],
+    copies: Sequence[TileCopy],
+    text: KernelText,
+    own: bool,
+) -> Pitfall | None:
+    """Return the finding of a barrier that expects other bytes than its copies bring. own: whether these are all."""
+    sizes = require_known(_count_bytes(copy, text.maps) for copy in brought)
+    counts = require_known(transfer.count for transfer in group)
+    if sizes is None or counts is None or sum(sizes) == sum(counts):
+        return None
+    wrong = _find_box(brought, sizes, sum(counts), copies, text)
+    if wrong is not None or not own:
+        return wrong
+    stray = _find_stray_copy(group[0], sum(counts) - sum(sizes), copies, text.maps)
+    if stray is not None:
+        return make_stray_pitfall(stray.barrier, stray.event.at, text.blank)
+    return Pitfall("expect_tx_bytes", describe_transfer(sum(counts), sizes), group[0].span)
+
+
+def _find_box(
+    brought: Sequence[TileCopy], sizes: Sequence[int], expected: int, copies: Sequence[TileCopy], text: KernelText
+) -> Pitfall | None:
+    """Return the finding of a box of a wrong size; None if a multicast may have too few receivers instead."""
+    if sum(sizes) < expected and "multicast" in text.code.text.lower():
+        return None
+    pairs = zip(brought, sizes, strict=True)
+    boxes = [CopiedBox(find_named_map(one.maps, text.maps), size, one.to) for one, size in pairs]
+    return find_wrong_box(boxes, expected, [copy.to for copy in copies], text.blank)
 
 
 def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
     """Return every expect-tx and every copy of a kernel; nothing if one of them is unknown."""
-    if not is_known(kernel):
-        return [], []
     expected = [read_expected(event, blank) for event in kernel.events if event.kind == "expect"]
     copies = require_known(list_copies(kernel, blank)) or []
     return [_drop_address(one) for one in require_known(expected) or []], [_drop_address(one) for one in copies]
@@ -170,20 +191,6 @@ def _find_stray_copy(
     return beside[0] if len(beside) == 1 and named else None
 
 
-def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
-    """Make the finding of a copy on another barrier than its expect-tx, at the barrier argument."""
-    at = copy.event.at
-    array = copy.barrier.split(" ")[0].rpartition(".")[2]
-    arguments = (find_argument_span(blank, at, number) for number in range(_MOST_ARGUMENTS))
-    named = [span for span in arguments if span is not None and re.search(rf"\b{array}\b", blank[slice(*span)])]
-    return Pitfall(
-        "expect_tx_bytes",
-        f"The bytes of this copy are expected on another barrier of {array}: a wait on that barrier never ends, and"
-        " the phase of this one may complete too early.",
-        named[0] if len(named) == 1 else at,
-    )
-
-
 def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> bool:
     """Return whether all copies of a kernel are known. open_forms: PTX that leaves it open; by default what
     counts bytes of, or for, other CTAs.
@@ -205,15 +212,6 @@ def _read_form(run: object) -> str:
         return match[0] if number is None else f"::{number}"
 
     return _QUALIFIER.sub(fill, join_strings(run.text))
-
-
-def _describe_transfer(expected: int, sizes: Sequence[int], brought: int) -> str:
-    parts = f" ({' + '.join(f'{size:,}' for size in sizes)})" if 1 < len(sizes) <= 4 else ""
-    late = "the wait never ends" if expected > brought else "the phase may end before all has arrived, or never"
-    return (
-        f"The barrier expects {expected:,} bytes, and the {'boxes' if len(sizes) > 1 else 'box'} loaded on it"
-        f" bring{'s' if len(sizes) == 1 else ''} {brought:,}{parts}: {late}."
-    )
 
 
 def find_coordinate(text: KernelText, copy: TileCopy, number: int) -> Span:

@@ -46,6 +46,8 @@ def find_kernel_mistakes(
     uncopied = [] if placed else unfilled_findings.make_pitfalls(text, bench, unfilled, bool(byte_counts))
     if _has_code(uncopied, "tma_tile_part"):  # with a wrong box the byte counts are wrong, too
         byte_counts = []
+    if _has_code(byte_counts, "box_size"):  # what is copied too far, or not at all, follows from it
+        return [*_find_order_mistakes(text), *byte_counts]
     exchanged = [] if filled else exchanged_products.find_exchanged_products(text, bench)
     rows = list(warpgroup_rows.find_overlapping_rows(text, bench)) or _check_copies(
         text, warpgroup_rows.find_repeated_rows

@@ -145,7 +145,17 @@ def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -
     later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)
     starts = {at[0] for at in found}
     others = (match for match in later if match.end() + _count_blanks(blank, match.end()) not in starts)
-    return (*found, *(match.span() for match in others))
+    return (*(one for one in found if _is_in_scope(blank, one[1], past)), *(match.span() for match in others))
+
+
+def _is_in_scope(blank: str, declared: int, at: int) -> bool:
+    """Return whether the block of a declaration, which ends at a place, is still open at a later one."""
+    depth = 0
+    for brace in re.finditer(r"[{}]", blank[declared:at]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth < 0:
+            return False
+    return True
 
 
 def _close_brackets(blank: str, span: Span) -> Span:
