@@ -15,6 +15,15 @@ def test_a_right_kernel_is_clean(text: str) -> None:
     assert not list_findings(text)
 
 
+STAGED = plant(
+    ("bf16 sA[64 * 64]", "bf16 sA[1][64 * 64]"),
+    ("sA[place(", "sA[0][place("),
+    ("make_smem_desc(sA + k * 16)", "make_smem_desc(&sA[0][0] + k * 16)"),
+    ("bf16 sB[128 * 64]", "bf16 sB[1][128 * 64]"),
+    ("sB[place(", "sB[0][place("),
+    ("make_smem_desc(sB + k * 16)", "make_smem_desc(&sB[0][0] + k * 16)"),
+    text=STORES,
+)
 MISTAKES = [  # text, what stands there, what is planted, code, line
     (TMA, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "for (int k = 0"),
     (TMA, "    warpgroup_commit();\n", "", "wgmma_commit_missing", "warpgroup_wait<0>();"),
@@ -23,6 +32,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
     (TMA, "float d[64] = {};", "float d[64];", "accumulator_unset", "float d[64];"),
     (TMA, "k < BK / 16;", "k < BK / 16 - 1;", "k_slices_unread", "for (int k = 0; k < BK / 16 - 1; ++k)"),
     (STORES, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "__syncthreads();"),
+    (STAGED, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "__syncthreads();"),
     (TMA, "* sizeof(bf16));\n      tma", ");\n      tma", "expect_tx_bytes", "expect_bytes(&full[slot]"),
     (TMA, "{box_cols, box_rows}", "{box_cols, 32}", "tma_tile_part", "uint32_t box[2] = {box_cols, 32}"),
     (TMA, "B, N, K, BN, BK", "B, N, K, 2 * BN, BK", "box_size", "make_map(&map_b"),

@@ -62,6 +62,8 @@ _PTX_STORE_ARGUMENTS = 5  # those of a load have an mbarrier, too
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?cuda::")
 _LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store
+# a variable or a member of one, perhaps with a first index, or an open sum that begins with it: storage.C, (sa[0] + …)
+_BUFFER = re.compile(r"\(?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\[\d+\])*(?: \+ .*)?", re.DOTALL)
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
 Record = AsmRun | BodilessCall | SkippedCode
 
@@ -118,12 +120,8 @@ def list_buffers(event: KernelEvent) -> set[str]:
         values = run.term.arguments
         places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
         places += [value.base for value in values if getattr(value, "base", None) is not None]
-    return {name for place in places for name, factor in place.terms if factor == 1 and _is_buffer(name)}
-
-
-def _is_buffer(name: str) -> bool:
-    """Return whether a term is a variable or a member of one: smem, storage.C."""
-    return all(part.isidentifier() for part in name.split("."))
+    named = (_BUFFER.fullmatch(name) for place in places for name, factor in place.terms if factor == 1)
+    return {match[1] for match in named if match is not None}
 
 
 def find_common_place(event: KernelEvent, other: KernelEvent) -> Span:
