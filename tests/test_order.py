@@ -24,6 +24,13 @@ STAGED = plant(
     ("make_smem_desc(sB + k * 16)", "make_smem_desc(&sB[0][0] + k * 16)"),
     text=STORES,
 )
+HOISTED = plant(
+    (
+        "    for (int k = 0; k < BK / 16; ++k)\n",
+        "    uint64_t b = make_smem_desc(sB + slot * BN * BK);\n    for (int k = 0; k < BK / 16; ++k)\n",
+    ),
+    ("make_smem_desc(sB + slot * BN * BK + k * 16)", "b + 2 * k"),
+)
 MISTAKES = [  # text, what stands there, what is planted, code, line
     (TMA, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "for (int k = 0"),
     (TMA, "    warpgroup_commit();\n", "", "wgmma_commit_missing", "warpgroup_wait<0>();"),
@@ -35,6 +42,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
     (STAGED, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "__syncthreads();"),
     (TMA, "* sizeof(bf16));\n      tma", ");\n      tma", "expect_tx_bytes", "expect_bytes(&full[slot]"),
     (TMA, "{box_cols, box_rows}", "{box_cols, 32}", "tma_tile_part", "uint32_t box[2] = {box_cols, 32}"),
+    (HOISTED, "b + 2 * k", "b", "k_step_missing", "multiply<1>("),
     (TMA, "B, N, K, BN, BK", "B, N, K, 2 * BN, BK", "box_size", "make_map(&map_b"),
     (TMA, "sA + slot * BM * BK, &ta", "sA + slot * BM * BK, &tb", "tma_map_other", "tma_load(sA + slot"),
 ]

@@ -21,7 +21,7 @@ from lanescope.workbench.repair.blamed_terms import (
     narrow_to_term,
 )
 from lanescope.workbench.results import OperandStep, VerifiedOperand, Workbench
-from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.known_values import find_common_value
 from lanescope.workbench.text.loop_texts import list_loops_at
 
@@ -140,7 +140,17 @@ class BlameFinder:
         """Find the place of a wrong start inside the loop that has to move it: the innermost call in that loop."""
         variable = next(reversed(list(wrong.loops)), "").rstrip("'")
         spans = (wrong.span, *wrong.around)
-        return next((span for span in spans if self._find_loop_body(variable, span)), wrong.span)
+        inside = next((span for span in spans if self._find_loop_body(variable, span)), None)
+        return inside or self._find_use(variable, wrong.span) or wrong.span
+
+    def _find_use(self, variable: str, value: Span) -> Span | None:
+        """Find the first use, inside a loop over a variable, of what is declared or set before this loop."""
+        named = re.match(r"([A-Za-z_]\w*)\s*(?:[={(]|\Z)", self.blank[slice(*value)])
+        function = find_enclosing_function(self.blank, value[0])
+        if named is None or function is None or not variable:
+            return None
+        uses = re.compile(rf"\b{named[1]}\b").finditer(self.blank, value[1], function.body[1])
+        return next((use.span() for use in uses if self._find_loop_body(variable, use.span())), None)
 
     def _find_loop_body(self, variable: str, at: Span) -> Span | None:
         """Find the body of the innermost loop over a variable around a place."""
