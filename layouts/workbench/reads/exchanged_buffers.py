@@ -31,7 +31,8 @@ class FollowedBuffer:
     deliberate: bool = False
 
 
-_WORD = re.compile(r"(?<![\w:])(?!\w*(?:byte|size|off|stride|elem))[A-Za-z_]\w*", re.I)  # not Config::A or A_BYTES
+# not Config::A, A_BYTES or kHalfA
+_WORD = re.compile(r"(?<![\w:])(?!\w*(?:byte|size|off|stride|elem))(?!(?-i:k[A-Z]))[A-Za-z_]\w*", re.I)
 
 
 def find_exchanged_buffers(
