@@ -221,3 +221,27 @@ def test_a_of_wgmma_is_followed_through_registers() -> None:
 def test_a_mistake_of_registers_is_found(old: str, new: str, code: str, line: str) -> None:
     found = list_findings(plant((old, new), text=REGISTERS), check_whole)
     assert line in dict(found).get(code, f"none of it: {found}")
+
+
+PANELS = plant(
+    ("tensor.2d.shared", "tensor.3d.shared"),
+    ("[%1, {%2, %3}], [%4];", "[%1, {%2, %3, %5}], [%4];"),
+    ('"l"(map), "r"(x), "r"(y), "r"(bar) :', '"l"(map), "r"(0), "r"(y), "r"(bar), "r"(x / 64) :'),
+    (
+        "dims[2] = {(cuuint64_t)K, (cuuint64_t)rows}, strides[1] = {(cuuint64_t)K * 2}",
+        "dims[3] = {64, (cuuint64_t)rows, (cuuint64_t)K / 64}, strides[2] = {(cuuint64_t)K * 2, 128}",
+    ),
+    (
+        "box[2] = {BK, (cuuint32_t)box_rows}, ones[2] = {1, 1}",
+        "box[3] = {BK, (cuuint32_t)box_rows, 1}, ones[3] = {1, 1, 1}",
+    ),
+    ("_FLOAT16, 2,", "_FLOAT16, 3,"),
+    text=KERNEL,
+)
+
+
+def test_panels_of_a_map_that_overlap_are_found() -> None:
+    assert run_blocks(PANELS).proved == {"gemm"}
+    text = plant(("K * 2, 128}", "K * 2, 64}"), text=PANELS)
+    (found,) = run_blocks(text).mistakes
+    assert (found.code, text[slice(*found.span)]) == ("panels_overlap", "(cuuint64_t)K * 2, 64")

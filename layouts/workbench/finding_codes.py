@@ -35,6 +35,7 @@ from lanescope.workbench.products import (
     product_edits,
     result_origins,
     result_stores,
+    unproved_results,
 )
 from lanescope.workbench.reads import stage_distances, tile_starts
 from lanescope.workbench.source import condition_balance, shared_budget, target_checks
@@ -50,6 +51,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **operand_slices.TITLES,
     **skipped_slices.TITLES,
     **matrix_pitches.TITLES,
+    **unproved_results.TITLES,
     **known_mistakes.TITLES,
     **attention_causes.TITLES,
     **other_bounds.TITLES,

@@ -24,12 +24,13 @@ from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
-from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin, measure_tensor
+from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin, is_in_panels, measure_tensor
 from lanescope.workbench.products.product_sizes import is_leading
 from lanescope.workbench.products.scale_origins import explain_factors
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
+TITLES = {"panels_overlap": "The panels of a tensor map overlap"}
 Finders = Sequence[OriginFinder]
 UNORDERED = "its elements are not stored as the rows and columns of one matrix of its size"
 OUTSIDE = "multiplies rows or columns outside the matrices"
@@ -151,12 +152,27 @@ def judge_map_strides(finders: Finders, sizes: KnownSizes) -> tuple[Pitfall | No
         stride = one.strides[0] if one.strides else None
         stride = sizes.evaluate(one.symbols.get("strides[0]")) if stride is None else stride
         length, bits = measure_tensor(one)[0], one.element_bits or 0
+        if (overlap := _find_overlapping_panels(one, finders[0].run.text)) is not None:
+            return overlap, ""
         if stride is None or length is None or stride * 8 == length * bits:
             continue
         found = _find_other_pitch(one, finders[0].run.text, sizes, length)
         name = one.names[0] if one.names else "a tensor map"
         return found, "" if found else f"the rows of {name} are not as far apart as they are long"
     return None, ""
+
+
+def _find_overlapping_panels(one: TensorMap, text: str) -> Pitfall | None:
+    """Return the finding of a map that has a matrix as panels which begin before the one before has ended."""
+    apart = one.strides[1] if len(one.strides) > 1 and is_in_panels(one) else None
+    width = (one.dims[0] or 0) * (one.element_bits or 0) // 8
+    if apart is None or not 0 < apart < width:
+        return None
+    message = (
+        f"The panels of this tensor map are {width} bytes wide, and {apart} bytes apart: the columns of one are in the"
+        " next one, too, and the last columns of the matrix in none."
+    )
+    return Pitfall("panels_overlap", message, _find_strides(text, one) or one.span)
 
 
 def _find_other_pitch(one: TensorMap, text: str, sizes: KnownSizes, length: int) -> Pitfall | None:
