@@ -7,7 +7,7 @@ import pytest
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.ampere_kernels import REGISTERS
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, locate_findings, run_blocks
 from tests.transfer_kernels import TMA, plant
 
 LAUNCH = "(map_a, map_b, C, M, N, K)"
@@ -146,3 +146,25 @@ def test_names_that_say_nothing_and_no_other_bound_leave_it_open() -> None:
 def test_equal_sizes_of_a_launch_may_stand_for_each_other() -> None:
     square = plant(("min((int)blockIdx.y * TM + r, M - 1)", "min((int)blockIdx.y * TM + r, N - 1)"), text=CLAMPED)
     assert list_places(square + "void f() { register_gemm<<<8, 128>>>(A, B, C, n, n, k); }") == []
+
+
+# quotient and remainder -----------------------------------------------------------------------------------------------
+
+LINEAR = plant(
+    (GRID, "dim3(N / BN * (M / BM))"),
+    (AXES, "cols = N / BN, rows = M / BM, row = blockIdx.x / cols * BM, col = blockIdx.x % cols * BN"),
+)
+OWN_COLUMN = plant(
+    ("blockIdx.x % cols * BN;", "blockIdx.x % cols * BN;\n  int from = blockIdx.x % cols * BN;"),
+    (COL, COL.replace("col)", "from)")),
+    text=LINEAR,
+)
+
+
+def test_a_remainder_by_another_size_than_the_quotient_is_told() -> None:
+    """The copy of B takes column `at % rows`, and its row is `at / cols`."""
+    assert not run_blocks(OWN_COLUMN).mistakes
+    text = plant(("from = blockIdx.x % cols", "from = blockIdx.x % rows"), text=OWN_COLUMN)
+    assert locate_findings(text, run_blocks(text).mistakes) == [
+        ("row_coordinate_wrong", "int from = blockIdx.x % rows * BN;")
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from lanescope.workbench.products.origin_places import (
     find_shared_bytes,
     find_store_place,
     find_wrong_box,
-    find_wrong_coordinate,
+    find_wrong_copy,
     list_wrong_places,
 )
 from lanescope.workbench.products.product_origins import Block, SumOrigin
@@ -336,12 +335,13 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
         product = first.sum.products[0]
         site = (*product.calls, product.sites[name.lower()])[0]
         return Pitfall("operand_rows_wrong", message, find_defining_place(text, site, "group"))
-    if not both and _is_copy_wrong(shifted, side):
+    copy = None if both else find_wrong_copy(shifted, side)
+    if copy is not None:
         message = (
             f"This copy brings the rows of {name} from {made} on, and D is stored in {array} from {what} {put} on"
             f" ({who}, {sizes}): the two must be the same."
         )
-        return Pitfall("row_coordinate_wrong", message, find_wrong_coordinate(tile.sum, side))
+        return Pitfall("row_coordinate_wrong", message, copy)
     message = (
         f"D of the rows of {name} from {made} on is stored in {array} from {what} {put} on ({who}, {sizes}):"
         f" elements of D are stored in the wrong {'rows and columns' if both else what + 's'}."
@@ -363,30 +363,6 @@ def _find_shared_read(shifted: Sequence[ShiftedTile], side: int) -> StoredTile |
         if same and beside and first <= other.made[:, side].max() and other.made[:, side].min() <= last:
             return other if (other.put.min(axis=0) != wrong.put.min(axis=0)).any() else None
     return None
-
-
-def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
-    """Return whether a coordinate is wrong, and not the store: the same elements are computed twice and stored in two
-    places, the rows of A are always those of B, or the copies of a tile begin within another one, outside the matrix,
-    or not where that begins.
-    """
-    made = [(*map(int, one.tile.made.min(axis=0)), *one.tile.batch) for one in shifted]
-    put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
-    size = shifted[0].tile.size
-    outside = [any(at[0] >= size[0] or at[1] >= size[1] for at in of_tiles) for of_tiles in (made, put)]
-    if outside[0] != outside[1]:  # past the end of the matrix
-        return outside[0]
-    if len(set(made)) != len(set(put)):
-        return len(set(made)) < len(set(put))
-    if len(set(made)) > 1 and _is_diagonal(made) and not _is_diagonal(put):
-        return True
-    starts = sorted({(int(one.tile.made[:, side].min()), int(one.tile.made[:, side].max())) for one in shifted})
-    overlap = any(after[0] <= before[1] for before, after in pairwise(starts))
-    return overlap or (starts[0][0] > 0 and np.min(put, axis=0).tolist() == [0, 0])
-
-
-def _is_diagonal(places: Iterable[Sequence[int]]) -> bool:
-    return all(at[0] == at[1] for at in places)
 
 
 def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
 if TYPE_CHECKING:
-    from lanescope.workbench.products.misplaced_tiles import StoredTile
+    from lanescope.workbench.products.misplaced_tiles import ShiftedTile, StoredTile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim|\w*rank\b")
@@ -33,6 +34,7 @@ _FORMS = {
     "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
 }
 _PITCHED = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)\s*\*\s*(?:\([\w:]+\)\s*)?[A-Za-z_][\w.]*")  # (row) * pitch
+_QUOTIENT = re.compile(r"\b(\w[\w.]*)\s*([/%])\s*([A-Za-z_]\w*)")
 _MOST = 4  # definitions that lead from one to the next
 
 
@@ -50,6 +52,51 @@ def find_wrong_coordinate(total: SumOrigin, side: int) -> Span:
     """
     one, other = (find_coordinate_site(total.boxes[n], total.numbers[n]) for n in (side, 1 - side))
     return total.boxes[side].move.call if one == other else one
+
+
+def find_wrong_copy(shifted: Sequence[ShiftedTile], side: int) -> Span | None:
+    """Return where the rows of a copy of A (0) or B (1) are given if they are wrong; None if the store of D may be."""
+    total = next(one for one in shifted if one.rows or one.columns).tile.sum
+    wrong = _find_unpaired_remainder(total, side)
+    return wrong or (find_wrong_coordinate(total, side) if _is_copy_wrong(shifted, side) else None)
+
+
+def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
+    """Return whether a coordinate is wrong, and not the store: the same elements are computed twice and stored in two
+    places, the rows of A are always those of B, or the copies of a tile begin within another one, outside the matrix,
+    or not where that begins.
+    """
+    made = [(*map(int, one.tile.made.min(axis=0)), *one.tile.batch) for one in shifted]
+    put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
+    size = shifted[0].tile.size
+    outside = [any(at[0] >= size[0] or at[1] >= size[1] for at in of_tiles) for of_tiles in (made, put)]
+    if outside[0] != outside[1]:  # past the end of the matrix
+        return outside[0]
+    if len(set(made)) != len(set(put)):
+        return len(set(made)) < len(set(put))
+    if len(set(made)) > 1 and _is_diagonal(made) and not _is_diagonal(put):
+        return True
+    starts = sorted({(int(one.tile.made[:, side].min()), int(one.tile.made[:, side].max())) for one in shifted})
+    overlap = any(after[0] <= before[1] for before, after in pairwise(starts))
+    return overlap or (starts[0][0] > 0 and np.min(put, axis=0).tolist() == [0, 0])
+
+
+def _is_diagonal(places: Iterable[Sequence[int]]) -> bool:
+    return all(at[0] == at[1] for at in places)
+
+
+def _find_unpaired_remainder(total: SumOrigin, side: int) -> Span | None:
+    """Return where the rows of a copy of A (0) or B (1) begin at a remainder, if those of the other one begin at a
+    quotient by another size: block / n with block % m, or the reverse; None for anything else.
+    """
+    text = total.finder.run.text
+    places = [
+        find_defining_place(text, find_coordinate_site(total.boxes[n], total.numbers[n]), "block") for n in (0, 1)
+    ]
+    own, other = (_QUOTIENT.search(text[slice(*places[n])]) for n in (side, 1 - side))
+    if own is None or other is None or own[1] != other[1] or (own[2], other[2]) != ("%", "/"):
+        return None
+    return places[side] if own[3] != other[3] else None
 
 
 def find_other_map(total: SumOrigin) -> Pitfall | None:
@@ -95,7 +142,7 @@ def find_defining_place(text: str, site: Span, depends: str, outer: int | None =
     own, form = _select_part(blank[slice(*site)], outer), _FORMS.get(depends, _GROUP)
     if outer is not None and depends == "block" and "*" in own and form.search(own):
         return site
-    values = list(_list_definitions(blank, function, site, _WORD.findall(own)))
+    values = list(_list_definitions(blank, function, site, outer))
     scaled = [at for at in values if "*" in blank[slice(*at)]]
     fitting = [at for at in scaled if form.search(blank[slice(*at)])]
     if not fitting and form is _GROUP:
@@ -131,18 +178,15 @@ def _select_part(expression: str, outer: int | None) -> str:
     return before + "(" + match[1] if outer == 0 else before + expression[match.end() :]
 
 
-def _list_definitions(
-    blank: str, function: FunctionText, site: Span, first: Sequence[str] | None = None
-) -> Iterator[Span]:
-    """Yield the values of the variables of an address, from the nearest on; also those in macros that it uses. first:
-    its words, by default all.
+def _list_definitions(blank: str, function: FunctionText, site: Span, outer: int | None = None) -> Iterator[Span]:
+    """Yield the values of the variables of an address, from the nearest on; also those in macros that it uses. outer:
+    see find_defining_place.
     """
     seen: set[str] = set()
     queue = [(site, 0)]
     while queue:
         at, depth = queue.pop(0)
-        words = first if at == site and first is not None else _WORD.findall(blank[slice(*at)])
-        for word in words:
+        for word in _WORD.findall(_select_part(blank[slice(*at)], outer)):
             if word in seen:
                 continue
             seen.add(word)
