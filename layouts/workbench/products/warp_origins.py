@@ -55,6 +55,8 @@ def settle_reads(finder: OriginFinder) -> None:
         first = next(iter(boxes.values()))
         array = first.map.names[-1] if first.map.names else first.map.source
         finder.run.records[read.record] = LoadRecord(array, make_number(offsets, LONG), first.move.site)
+    boxed = [read.record for read in finder.trace.reads]  # which elements of D they are combined with is not compared
+    finder.run.factors = [use for use in finder.run.factors if not np.isin(use.factor.record, boxed).any()]
 
 
 def _join_coordinates(box: LoadedBox, at: Ints) -> Ints:
