@@ -17,7 +17,14 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
 from lanescope.reader.threads.block_sizes import describe_open_block, find_block, find_given_block, read_sizes
-from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key, may_multiply
+from lanescope.reader.threads.kernel_scopes import (
+    bind_arguments,
+    bind_sizes,
+    enter_library,
+    find_namesake,
+    make_key,
+    may_multiply,
+)
 from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.program import (
@@ -66,6 +73,7 @@ DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have 
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TMA = re.compile(r"\bmake_tma_(?:atom|copy)")  # of CuTe
 _BARRIER = re.compile("barrier|pipeline", re.I)
 
 
@@ -117,7 +125,7 @@ def run_kernels(
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
-        source = enter_library(text, scope, follow == BARRIERS)
+        source = enter_library(text, scope, copies_tiles(text, follow, tiles))
         program = _Program(
             text + source,
             len(text),
@@ -131,6 +139,11 @@ def run_kernels(
             only,
         )
         yield list(program.run_all(recorded))
+
+
+def copies_tiles(text: str, follow: str, tiles: TileSetup | None) -> bool:
+    """Return whether a run follows mbarriers, or the tiles that CuTe copies by TMA."""
+    return follow == BARRIERS or (tiles is not None and _TMA.search(text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +164,10 @@ class _Program:
     element: SizedType
     tiles: TileSetup | None = None
     only: str = ""
+
+    @property
+    def copies_tiles(self) -> bool:
+        return copies_tiles(self.text, self.follow, self.tiles)
 
     def run_all(self, recorded: Sequence[KernelLaunchRecord]) -> Iterator[KernelRun]:
         """Run each kernel for each of its launches that differs from the earlier ones."""
@@ -217,9 +234,12 @@ class _Program:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
         host = self._make_host()
         enclosing = Scope(self.scope.find_home(launch.at))
-        self._bind_launcher(host, launch.around, enclosing, self.element if self.follow == BARRIERS else None)
+        self._bind_launcher(host, launch.around, enclosing, self.element if self.copies_tiles else None)
         if self.follow == BARRIERS:
             bind_sizes(host, launch.around, enclosing, self.size[0], self.element)
+        else:
+            host.sizes = self.tiles.sizes.get(function.name) if self.tiles is not None else None
+            bind_arguments(host, launch.around, enclosing)
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
@@ -238,6 +258,7 @@ class _Program:
         for rank in range(prod(shape)):
             place = self._place_block(shape, rank, runs)
             runner = self._make_runner(block, function.name, launch.instance, place)
+            runner.strides = host.strides
             self._set_grid(runner, host, launch, enclosing)
             runner, ended = self._run_with_arguments(runner, function, inner)
             runs.append(runner)

@@ -126,6 +126,7 @@ class KernelRunner:
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
         self.strides = OpenStrides()  # of CuTe's layouts
+        self.copied_tiles: dict[tuple[int, int], int] = {}  # of CuTe's TMA copies: first and last byte → reads before
         self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
         self.kernel_errors: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and place
         self.open_loops: list[int] = []  # the depths of the loops around what is run whose ends are not known

@@ -67,3 +67,7 @@ class ProductReport(NamedTuple):
     mistakes: Sequence[CheckFinding] = ()
     open: Sequence[OpenPoint] = ()
     proved: Mapping[str, bool] = {}
+
+    def judges(self, note: str) -> bool:
+        """Return whether a note that D of a kernel is open is of one of these."""
+        return any(note.startswith(f"D of {name} ") for name in (*self.proved, *(one.kernel for one in self.open)))

@@ -22,6 +22,7 @@ from lanescope.reader.threads.cute.layout_calls import CuteCall, measure
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor
+from lanescope.reader.threads.cute.tile_copies import follows_elements, make_source
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
 
@@ -39,13 +40,14 @@ class TmaCopy:
 
     site: the call that makes it; barrier: the mbarrier that its bytes arrive on, None before .with(); misfit: why CuTe
     does not compile it, and the place of that; box: the elements of its box, 0 if not known, and the place of its
-    layout.
+    layout; tensor: that it copies, in global memory, None if that is not known, or a multicast divides its tile.
     """
 
     site: tuple[int, int] = (0, 0)
     barrier: Pointer | None = None
     misfit: tuple[str, tuple[int, int]] | None = None
     box: tuple[int, tuple[int, int]] = (0, (0, 0))
+    tensor: CuteTensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ def _call_atom(run: KernelRunner, atom: TmaCopy, name: str, call: Any, scope: An
         return _attach(run, atom, call, scope)
     first = run.evaluate(call.arguments[0], scope) if call.arguments else None
     if name == "get_tma_tensor":
+        if atom.tensor is not None and follows_elements(run):
+            return make_source(run, atom.tensor, first)
         layout = make_strided(run, first, make_coordinate_strides(first) or "left")
         if run.barriers is not None and layout is not None:
             run.barriers.asynchronous.extents[atom.site] = tuple(list_leaves(layout.shape))
@@ -111,6 +115,8 @@ def _join_tile(tensor: CuteTensor) -> CuteTensor:
 
 def _attach(run: KernelRunner, atom: TmaCopy, call: Any, scope: Any) -> TmaCopy:
     """Return a TMA atom with an mbarrier: TraceLostError if it is not known, or bytes go to other blocks, too."""
+    if run.barriers is None:
+        return replace(atom, tensor=atom.tensor if len(call.arguments) == 1 else None)
     place = run.find_place(call.arguments[0], scope) if call.arguments else None
     mask = run.evaluate(call.arguments[1], scope) if len(call.arguments) > 1 else None
     if not isinstance(place, Pointer) or (len(call.arguments) > 1 and getattr(mask, "known", None) not in (0, 1)):
@@ -220,14 +226,16 @@ def _make_atom(call: CuteCall) -> TmaCopy:
     plain = not call.templates and not call.name.endswith("_sm100") and "IM2COL" not in str(call.values[0])
     if not plain or not isinstance(layout, CuteLayout):
         return TmaCopy(call.node.span)
+    whole = isinstance(call.values[1], CuteTensor) and call.values[1].space == "global" and len(call.values) < _MULTICAST
+    made = TmaCopy(call.node.span, tensor=call.values[1] if whole else None)
     misfit = _find_misfit(call, layout)
     sizes = tuple(mode.size for mode in layout.modes)
     tensor, tile = call.values[1], (*call.values[3:], sizes)[0]
     if not isinstance(tensor, CuteTensor) or tile != sizes or len(sizes) != tensor.layout.rank:
-        return TmaCopy(call.node.span, misfit=misfit)  # modes of the layout may be of an instruction
+        return replace(made, misfit=misfit)  # modes of the layout may be of an instruction
     misfit, box = misfit or _find_other_major(call, tensor, layout), _count_box(layout)
     box = box if len(call.values) < _MULTICAST else 0  # which divides the box
-    return TmaCopy(call.node.span, None, misfit, (box, call.run.find_own_place(call.node.arguments[2].span)))
+    return replace(made, misfit=misfit, box=(box, call.run.find_own_place(call.node.arguments[2].span)))
 
 
 def _list_runs(layout: CuteLayout) -> list[tuple[int, int, int]]:

@@ -12,6 +12,7 @@ from lanescope.reader.threads.cute.bulk import TmaCopy, note_copy, note_fill
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
+from lanescope.reader.threads.cute.tile_copies import copy_tile, follows_elements
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
 from lanescope.reader.threads.instructions.matrix_loads import load_matrices
 from lanescope.reader.threads.language.numbers import make_number
@@ -51,6 +52,10 @@ def _copy(call: CuteCall) -> None:
     if run.barriers is not None:
         _note_sums(call, *values[-2:])
         return  # elements do not matter
+    if isinstance(values[0], TmaCopy):
+        if not (follows_elements(run) and copy_tile(call, *values[-2:])):
+            forget_tensors(run, values[-1:], call.name)
+        return
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
     if len(tensors) < 2:
         forget_tensors(run, values, call.name)

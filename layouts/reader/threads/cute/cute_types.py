@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute import algebra
 from lanescope.cute.calls.functions import OpenCuteValueError, call_function
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import map_leaves
 from lanescope.cute.words import CONSTANTS, INTEGERS, TUPLES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
@@ -300,9 +301,23 @@ def _find_size(run: KernelRunner, number: ThreadNumber) -> int:
     return run.sizes[name]
 
 
+def _close_strides(run: KernelRunner, tensor: CuteTensor) -> CuteTensor:
+    """Return a tensor whose strides have the known sizes."""
+
+    def close(stride: int) -> Any:
+        number = run.strides.decode(stride)
+        return _close_numbers(run, number) if number.known is None else stride
+
+    return replace(tensor, layout=replace(tensor.layout, stride=map_leaves(close, tensor.layout.stride)))
+
+
 def _close_numbers(run: KernelRunner, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_close_numbers(run, item) for item in value)
+    if isinstance(value, TmaCopy) and value.tensor is not None:
+        return replace(value, tensor=_close_numbers(run, value.tensor))
+    if isinstance(value, CuteTensor) and run.size:
+        return _close_strides(run, value)
     if isinstance(value, SizedType) and value.integer and run.size:
         if run.sizes is not None:
             run.unsized.add(f"shape of {value.name}")

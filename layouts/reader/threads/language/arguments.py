@@ -153,11 +153,20 @@ def deduce_template_argument(
         return
     value = host.evaluate(argument, enclosing)
     if value is None:
-        value = _find_declared_array(host, argument, enclosing)
+        value = _find_declared_value(host, argument, enclosing) or _find_declared_array(host, argument, enclosing)
     if is_cute_value(value):
         _bind_cute_type(inner, type_, value)
     elif isinstance(value, Pointer) and type_.pointers == 1:
         _deduce_template_arguments(inner, type_, value.type)
+
+
+def _find_declared_value(host: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+    """Return the value of CuTe of a variable that is declared with its type alone."""
+    found = scope.names.get(node.last) if isinstance(node, tree.Name) else None
+    statement = found.statement if isinstance(found, LaterValue) else None
+    type_ = statement.type if isinstance(statement, tree.Declaration) and statement.value is None else None
+    value = host.evaluate_template(type_, scope) if type_ is not None and not type_.dims else None
+    return value if is_cute_value(value) else None
 
 
 def _find_declared_array(host: KernelRunner, node: tree.Expression, scope: Scope) -> Pointer | None:
