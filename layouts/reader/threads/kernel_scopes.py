@@ -22,14 +22,14 @@ from lanescope.reader.threads.runner import KernelRunner
 _PRODUCT = re.compile(r"mma|ldmatrix|tcgen05|\bgemm\w*\s*[(<]|\bSM\d\d_|\boperator\b")
 
 
-def enter_library(text: str, scope: Scope, barriers: bool) -> str:
+def enter_library(text: str, scope: Scope, barriers: bool, waits: bool) -> str:
     """Enter functions that a text calls and does not declare; return their source. barriers: also those of CUTLASS
-    around mbarriers.
+    around mbarriers; waits: whether these are followed.
     """
     barriers = barriers and (bool(LIBRARY.search(text)) or names_cute(text))
     if not barriers and not GROUPS.search(text):
         return ""
-    source, body = parse_library(len(text), barriers)
+    source, body = parse_library(len(text), barriers, waits)
     library = Scope()
     enter_definitions(library, body)
     scope.names = {**library.names, **scope.names}

@@ -125,7 +125,7 @@ def run_kernels(
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
-        source = enter_library(text, scope, copies_tiles(text, follow, tiles))
+        source = enter_library(text, scope, copies_tiles(text, follow, tiles), follow == BARRIERS)
         program = _Program(
             text + source,
             len(text),

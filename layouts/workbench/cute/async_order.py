@@ -369,6 +369,7 @@ class _Follower:
         """Return the finding of an event at a place that needs a product to have ended."""
         if product in state.loose:
             place = find_next_statement(blank_text(self.text), product.step.call)
+            place = product.wait.call[0] if product.wait is not None else place
             message = (
                 "A warpgroup_commit_batch is missing before this: the wgmma of gemm are in no group, so no"
                 f" warpgroup_wait waits for them, and {event}."

@@ -5,6 +5,7 @@ Every element of A and B has the coordinates in global memory from which its TMA
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
 from lanescope.workbench.text.loop_texts import list_loops_at
 
+_WAIT = re.compile(r"(?<!group_)(?<!cluster_)wait\w*\s*\(")  # for an mbarrier
 SLICES_LEFT = "k_slices_left"
 
 
@@ -92,7 +94,8 @@ def find_sum_mistake(
             if mistake is not None:
                 return mistake
             found.append((sides[0], sides[1]))
-    return _find_left(sums[0][-1].tiles[-1].step, found, extents, text, kernel) if found else None
+    last = next((one.tiles[-1].step for one in reversed(sums[0]) if one.tiles), None) if found else None
+    return _find_left(last, found, extents, text, kernel) if last is not None else None
 
 
 def _is_exchanged(tile: AddedTile) -> bool:
@@ -211,6 +214,9 @@ def _describe_left(left: Sequence[int], extent: int) -> str:
 
 
 def _find_loop(blank: str, call: Span) -> Span:
-    """Return the head of the innermost loop around a product, else the product."""
+    """Return the head of the innermost loop around a product that waits for its tiles, else of the innermost one, else
+    the product.
+    """
     loops = list_loops_at(blank, call[0])
-    return loops[-1].head if loops else call
+    waiting = [loop for loop in loops if _WAIT.search(blank, *loop.body)]
+    return (waiting or loops)[-1].head if loops else call

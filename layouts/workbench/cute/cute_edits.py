@@ -9,6 +9,7 @@ from itertools import zip_longest
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.workbench.reads.twin_statements import list_twin_edits
 from lanescope.workbench.results import CheckFinding, TextEdit
+from lanescope.workbench.text.statement_words import StatementWords
 
 MOST_NEAR = 3  # differences of twins that are tried for a mistake in the order, which most often lacks a barrier
 _OF_DESCRIPTORS = ("cute_not_canonical", "cute_tile_indivisible")
@@ -26,6 +27,13 @@ _ATOM = re.compile(r"\bSM75_U\w+_LDSM_[NT]\b")
 _STRIDE = re.compile(r"\bmake_stride\s*\(|\bStride\s*<")
 _SHAPE = re.compile(r"\b(?:make_shape\s*\(|Shape\s*<)\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*,"
                      r"\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*[)>]")  # fmt: skip
+_SIZE = r"(?:Int\s*<\s*1\s*>|_1|[A-Za-z_][\w.]*)(?:\s*\{\s*\})?"
+_STRIDES = re.compile(
+    rf"\bmake_stride\s*\(\s*(?P<both>(?P<first>{_SIZE})\s*,\s*(?P<second>{_SIZE}))\s*\)"
+)
+_ORDER = re.compile(r"\bLayout(Left|Right)\b")
+_STEP = re.compile(r"\bStep\s*<\s*((?:_1|X)\s*,\s*(?:_1|X)\s*,\s*(?:_1|X))\s*>")
+_STEPS = "_1 X _1", "X _1 _1", "_1 _1 X"
 _ONE = re.compile(r"\s*(?:\bInt\s*<\s*1\s*>|\b_1\b)")
 _WRAP = re.compile(r"\w\s*(>=?|<=?|!=)\s*[\w:]+\s*\)?\s*\?\s*0\b")
 _COUNTS = (
@@ -53,9 +61,27 @@ def list_cute_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[tu
         kinds = [(_list_counts(blank), True), (twins[:MOST_NEAR], True)]
     else:
         kinds = [(_list_counts(blank), True), (twins, True), (_list_atoms(blank), True), (_list_layouts(blank), False)]
+        kinds.append((_list_steps(blank), False))
     lists = [[(edit, certain) for edit in dict.fromkeys(edits)] for edits, certain in kinds]
     for turn in zip_longest(*lists):
         yield from (entry for entry in turn if entry is not None)
+
+
+def list_layout_edits(text: str, one: StatementWords, sizes: Sequence[str]) -> Iterator[TextEdit]:
+    """Yield edits of the strides of a matrix, and of the modes of its tile that a Step leaves out. sizes: of matrices.
+
+    >>> text = "auto a = make_stride(m, Int<1>{}); auto t = local_tile(b, s, c, Step<_1, X, _1>{});"
+    >>> [edit.text for one in list_statements(text) for edit in list_layout_edits(text, one, ["m", "k"])]
+    ['k', 'Int<1>{}, m', 'X, _1, _1', '_1, _1, X']
+    """
+    for match in _STRIDES.finditer(text, *one.span):
+        for name in ("first", "second"):
+            others = sizes if match[name] in sizes else ()
+            yield from (TextEdit(match.span(name), size) for size in others if size != match[name])
+        yield TextEdit(match.span("both"), f"{match['second']}, {match['first']}")
+    for match in _ORDER.finditer(text, *one.span):
+        yield TextEdit(match.span(1), "Left" if match[1] == "Right" else "Right")
+    yield from _list_steps(text, one.span)
 
 
 def _list_atoms(blank: str) -> Iterator[TextEdit]:
@@ -68,6 +94,13 @@ def _list_atoms(blank: str) -> Iterator[TextEdit]:
         turned = _ATOMS[n].index(match[0])
         yield TextEdit(match.span(), _ATOMS[n][1 - turned])
         yield from (TextEdit(match.span(), _ATOMS[other][turned]) for other in (n + 1, n - 1) if 0 <= other < 3)
+
+
+def _list_steps(blank: str, place: tuple[int, int] | None = None) -> Iterator[TextEdit]:
+    """Yield each Step of a tile with the others in its place. place: where, by default all of the text."""
+    for match in _STEP.finditer(blank, *(place or (0,))):
+        words = " ".join(match[1].replace(",", " ").split())
+        yield from (TextEdit(match.span(1), ", ".join(other.split())) for other in _STEPS if other != words)
 
 
 def _list_counts(blank: str) -> Iterator[TextEdit]:

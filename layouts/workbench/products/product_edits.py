@@ -10,10 +10,12 @@ from itertools import chain
 import numpy as np
 
 from lanescope.deadline import OverdueError, is_late
+from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.threads.memory.records import RegisterUse
 from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import ProductRepair
+from lanescope.workbench.cute.cute_edits import list_layout_edits
 from lanescope.workbench.products.broken_products import A, B, D
 from lanescope.workbench.products.known_sums import WrongPart
 from lanescope.workbench.products.product_report import ProductVerdict
@@ -30,10 +32,14 @@ TITLES = {"product_broken": "D is not A·B, and a change at one place makes it A
 MOST_TRIED = 300
 _MOST_RANK = 3  # of the numbers that are tried
 _OF_FUNCTION = 3  # steps
+_OF_LAYOUT = 2  # the distance of a layout
 _BLOCK = "blockIdx"
 _STEPPED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:[-+]=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 _COUNTER = re.compile(r"\bfor\s*\(\s*(?:[A-Za-z_][\w:]*\s+)*([A-Za-z_]\w*)\s*=")
 _LOST = "Elements of D are stored over others, or nowhere"
+_PITCH = "The stride {0} is a size of another matrix than this one, whose own is {1}"
+_STRIDE = re.compile(r"\bmake_stride\s*\([^()]*$")
+_SET = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)")
 _TWICE = "Products take the same rows of A and columns of B for several elements of D, or mix those of several"
 
 
@@ -59,7 +65,7 @@ class ProductSearch:
         edits = self.find_edits(places)
         if not edits:
             return None
-        message = (_LOST if D in self.sides else _TWICE) if self.certain else ""
+        message = (_LOST if D in self.sides else _TWICE) if self.certain else self._describe_pitch(edits[0])
         return ProductRepair(self.kernel, edits[0], message)
 
     def find_edits(self, places: Iterable[Span]) -> list[TextEdit]:
@@ -101,7 +107,25 @@ class ProductSearch:
                 apart = 0 if drivers is None else _measure_dependence(blank, one, edit, drivers)
                 if apart is not None:
                     found[edit] = min(found.get(edit, 1 << 9), steps + apart + 2 * rank)
+        for edit in self._list_layout_edits(blank):
+            found[edit] = min(found.get(edit, 1 << 9), _OF_LAYOUT)
         return sorted(((distance, edit) for edit, distance in found.items()), key=lambda entry: entry[0])
+
+    def _list_layout_edits(self, blank: str) -> Iterator[TextEdit]:
+        """Yield edits of the layouts of CuTe's tensors and of their tiles, also in the code that launches a kernel."""
+        if not names_cute(blank):
+            return
+        for one in list_statements(blank):
+            function = find_enclosing_function(blank, one.span[0])
+            around = blank[slice(*function.body)] if function is not None else ""
+            given = [*function.parameters, *_SET.findall(around)] if function is not None else []
+            yield from list_layout_edits(blank, one, [name for name in dict.fromkeys(given) if self.is_size(name)])
+
+    def _describe_pitch(self, edit: TextEdit) -> str:
+        """Describe a mistake that an edit of a stride undoes, from one size of a matrix to another; "" for another."""
+        strides = _STRIDE.search(self.text, max(0, edit.span[0] - 80), edit.span[0]) is not None
+        names = self.text[slice(*edit.span)], edit.text
+        return _PITCH.format(*names) if strides and all(map(self.is_size, names)) else ""
 
     def _list_statements(self, blank: str, places: Iterable[Span]) -> Iterator[tuple[int, StatementWords]]:
         """Yield (steps, statement) of those that wrong elements come from, and no others alone."""

@@ -284,11 +284,19 @@ struct PipelineTmaAsync {{
 """
 
 
+# where mbarriers are not followed: nothing waits, and the first thread of a warp is elected
+_WAIT = re.compile(r'asm volatile\("{ \.reg \.pred p; again: .*\n.*')
+_ELECT = re.compile(r'asm volatile\("{ \.reg \.pred p; elect.*')
+
+
 @lru_cache(maxsize=4)
-def parse_library(start: int, barriers: bool) -> tuple[str, tuple[Statement, ...]]:
+def parse_library(start: int, barriers: bool, waits: bool = True) -> tuple[str, tuple[Statement, ...]]:
     """Return the source, and its definitions as those of a text that it continues at a place.
 
-    barriers: with the functions around mbarriers, too, not only groups of threads.
+    barriers: with the functions around mbarriers, too, not only groups of threads; waits: whether mbarriers are
+    followed.
     """
     source = _GROUPS + (_SOURCE if barriers else "")
+    if not waits:
+        source = _ELECT.sub("chosen_ = threadIdx.x % 32 == 0;", _WAIT.sub("", source))
     return source, tuple(cxx.parse_cxx(make_plain_source(" " * start + source)))
