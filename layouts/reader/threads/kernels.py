@@ -260,6 +260,8 @@ class _Program:
             runner = self._make_runner(block, function.name, launch.instance, place)
             runner.strides = host.strides
             self._set_grid(runner, host, launch, enclosing)
+            if host.sizes is not None:
+                runner.launched = read_sizes(host, parse_expression(launch.grid), enclosing)
             runner, ended = self._run_with_arguments(runner, function, inner)
             runs.append(runner)
             complete &= ended

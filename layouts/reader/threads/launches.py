@@ -127,8 +127,8 @@ def list_launches(
         given = _read_arguments(text, past + opened.end()) if opened else ()
         grid, block = _read_sizes(text, past + opened.end()) if opened else by_address or ("", "")
         if not opened and by_address is None and enclosing is not None:
-            block = _find_pointer_block(text, match.start(), enclosing.span[1])
-            block = block or _find_configured_block(text[slice(*enclosing.span)])
+            grid, block = _find_pointer_sizes(text, match.start(), enclosing.span[1])
+            grid, block = (grid, block) if block else _find_configured_sizes(text[slice(*enclosing.span)])
         found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start(), given, grid))
     return found[:MOST_LAUNCHES]
 
@@ -186,18 +186,21 @@ def _read_arguments(text: str, at: int) -> tuple[tree.Expression, ...]:
     return call.arguments if isinstance(call, tree.Call) else ()
 
 
-def _find_pointer_block(text: str, at: int, past: int) -> str:
-    """Return the block of a launch through a variable: auto f = kernel<…>; f<<<grid, block>>>."""
+def _find_pointer_sizes(text: str, at: int, past: int) -> tuple[str, str]:
+    """Return the grid and the block of a launch through a variable: auto f = kernel<…>; f<<<grid, block>>>."""
     named = re.search(r"(\w+)\s*=\s*&?\s*(?:\w+::)*$", text[max(at - 80, 0) : at])
     launch = re.compile(rf"\b{named[1]}\s*<<<").search(text, at, past) if named else None
-    return _read_sizes(text, launch.end())[1] if launch else ""
+    return _read_sizes(text, launch.end()) if launch else ("", "")
 
 
-def _find_configured_block(text: str) -> str:
-    """Return the block of the only launch configuration of a function: ClusterLaunchParams or cudaLaunchConfig_t."""
-    listed = [split_operands(match[1])[1:2] for match in _PARAMETERS.finditer(text)]
-    found = [block for blocks in listed for block in blocks] + [match[1] for match in _BLOCK_MEMBER.finditer(text)]
-    return found[0].strip() if len(found) == 1 else ""
+def _find_configured_sizes(text: str) -> tuple[str, str]:
+    """Return the grid, "" for that of cudaLaunchConfig_t, and the block of the only launch configuration of a function:
+    ClusterLaunchParams or cudaLaunchConfig_t.
+    """
+    listed = [split_operands(match[1])[:2] for match in _PARAMETERS.finditer(text)]
+    found = [(one[0], one[1]) for one in listed if len(one) > 1]
+    found += [("", match[1]) for match in _BLOCK_MEMBER.finditer(text)]
+    return (found[0][0].strip(), found[0][1].strip()) if len(found) == 1 else ("", "")
 
 
 def list_template_uses(text: str, name: str) -> list[tuple[tuple[tree.Expression, ...], int]]:

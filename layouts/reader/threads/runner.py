@@ -112,6 +112,7 @@ class KernelRunner:
         self.tape: NumberTape | None = None  # of a run that computes
         self.unsized: set[str] = set()  # parameters that these lack
         self.grid = self.block_index = (0, 0, 0)  # of a run with known sizes
+        self.launched: tuple[int, ...] | None = None  # the grid that the text launches it with, for these sizes
         self.cluster: ClusterPlace | None = None  # of a run that follows mbarriers, if its shape is known
         self.kernel = ""  # its name
         self.instance = LaunchedInstance()

@@ -224,6 +224,7 @@ class KnownRun:
     def _judge_grid(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run blocks of a grid, if it is known, and judge D."""
         last = None
+        grid = grid or self._find_own_grid(sizes)
         if self.takes_turns:  # the first block takes two tiles
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
             if first.open is not None:
@@ -245,7 +246,7 @@ class KnownRun:
 
     def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run the first or the last block, and judge its part of D."""
-        block, grid = self._find_block(grid)
+        block, grid = self._find_block(grid or self._find_own_grid(sizes))
         verdict = self._run_blocks(sizes, [block], grid)
         judged = (find_other_sum(one, self.known, None) for one in verdict.fragments.values())
         return replace(verdict, open=verdict.open or next(filter(None, judged), None))
@@ -257,7 +258,7 @@ class KnownRun:
     def starts_right(self, count: int) -> bool:
         """Return whether the first products of the only block that is run are of rows of A and columns of B."""
         sizes, grid = self.choose_sizes()
-        block, grid = self._find_block(grid)
+        block, grid = self._find_block(grid or self._find_own_grid(sizes))
         branches = list(self._run_setup(self._make_setup(block, sizes, grid, count)))
         if not branches or (len(branches) > 1 and self.choice < 0):
             return False
@@ -318,6 +319,16 @@ class KnownRun:
         """Return (the first or the last block, the grid)."""
         x, y, z = (BLOCKS, 1, 1) if self.takes_turns else grid or (*PLANE, 1)
         return (0, 0, 0) if self.alone == FIRST else (x - 1, y - 1, 0), (x, y, z)
+
+    def _find_own_grid(self, sizes: ParameterSizes) -> Block | None:
+        """Return the grid that the code of a CuTe kernel's host computes from the sizes; None if launches differ."""
+        if self.takes_turns or not names_cute(self.text):
+            return None
+        branches = list(self._run_setup(self._make_setup((0, 0, 0), sizes, (*PLANE, 1), 1)))
+        runs = self._leave_scalar(branches[0]) if len(branches) == 1 else []
+        grids = {(*run.runner.launched, 1, 1)[:3] if run.runner.launched else None for run in runs}
+        grid = grids.pop() if len(grids) == 1 else None
+        return (grid[0], grid[1], grid[2]) if grid is not None else None
 
     def _leave_scalar(self, runs: Sequence[KernelRun]) -> Sequence[KernelRun]:
         """Return the runs without those of CuTe's scalar atoms, which have no product of a warp, if others have."""

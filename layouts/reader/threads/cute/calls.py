@@ -66,7 +66,8 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
         return NOT_HERE
     values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
     given = [simplify(run.evaluate_template(argument, scope)) for argument in templates]
-    if name in _SHARED_NAMES and run.barriers is None and not any(is_cute_value(value) for value in (*values, *given)):
+    shared = name in _SHARED_NAMES and not (name == "size" and [type(value) for value in values] == [int])
+    if shared and run.barriers is None and not any(is_cute_value(value) for value in (*values, *given)):
         return NOT_HERE
     try:
         result = expose(act(CuteCall(run, name, node, scope, values, given)), node.span)

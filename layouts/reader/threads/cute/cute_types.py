@@ -291,6 +291,12 @@ def make_cute_argument(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any
     return _close_numbers(run, value) if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None
 
 
+def _is_unsized(run: KernelRunner, number: Any) -> bool:
+    """Return whether a number is one name that no known size has."""
+    names = [name for term in number.terms for name in term] if isinstance(number, ThreadNumber) else []
+    return len(names) == 1 and run.sizes is not None and names[0] not in run.sizes
+
+
 def _find_size(run: KernelRunner, number: ThreadNumber) -> int:
     """Return the known size that a number is by its name, such as M of make_shape(M, N, K)."""
     assert run.sizes is not None
@@ -313,7 +319,8 @@ def _close_strides(run: KernelRunner, tensor: CuteTensor) -> CuteTensor:
 
 def _close_numbers(run: KernelRunner, value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(_close_numbers(run, item) for item in value)
+        pitched = len(value) == 2 and 1 in value and run.sizes is not None  # strides, see make_strided
+        return tuple(item if pitched and _is_unsized(run, item) else _close_numbers(run, item) for item in value)
     if isinstance(value, TmaCopy) and value.tensor is not None:
         return replace(value, tensor=_close_numbers(run, value.tensor))
     if isinstance(value, CuteTensor) and run.size:

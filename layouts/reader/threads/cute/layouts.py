@@ -28,8 +28,26 @@ def make_strided(run: KernelRunner, shape: Any, stride: Any) -> CuteLayout | Non
     if stride == "left" or stride == "right":
         make_strides = make_compact_strides if stride == "left" else make_row_major_strides
         stride = make_strides(shape, make_number(1, LONG), _multiply)
+    elif run.sizes is not None:
+        stride = _close_pitch(run, shape, stride)
     encoded, sizes = map_leaves(run.strides.encode, stride), get_extents(shape)
     return CuteLayout(sizes, encoded) if is_congruent(sizes, encoded) else None
+
+
+def _close_pitch(run: KernelRunner, shape: Any, stride: Any) -> Any:
+    """Return the strides of a matrix whose pitch is no known size: that of its contiguous dimension then."""
+    if not isinstance(shape, tuple) or not isinstance(stride, tuple) or not len(shape) == len(stride) == 2:
+        return stride
+    steps = [_simplify(step) for step in stride]
+    if 1 not in steps or not isinstance(pitch := steps[1 - steps.index(1)], ThreadNumber) or not pitch.uniform:
+        return stride
+    line = _simplify(shape[steps.index(1)])
+    return tuple(1 if step == 1 else line for step in steps) if isinstance(line, int) else stride
+
+
+def _simplify(number: Any) -> Any:
+    known = number.known if isinstance(number, ThreadNumber) else None
+    return number if known is None else known
 
 
 def _multiply(stride: Number, size: Any) -> Number:
