@@ -9,6 +9,7 @@ from itertools import zip_longest
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.workbench.reads.twin_statements import list_twin_edits
 from lanescope.workbench.results import CheckFinding, TextEdit
+from lanescope.workbench.text.loop_texts import list_loops_at
 from lanescope.workbench.text.statement_words import StatementWords
 
 MOST_NEAR = 3  # differences of twins that are tried for a mistake in the order, which most often lacks a barrier
@@ -33,6 +34,7 @@ _STRIDES = re.compile(
 )
 _ORDER = re.compile(r"\bLayout(Left|Right)\b")
 _STEP = re.compile(r"\bStep\s*<\s*((?:_1|X)\s*,\s*(?:_1|X)\s*,\s*(?:_1|X))\s*>")
+_SLICE = re.compile(r"(?:\b_\s*,\s*)+(\d+)(?=\s*[,)])")
 _STEPS = "_1 X _1", "X _1 _1", "_1 _1 X"
 _ONE = re.compile(r"\s*(?:\bInt\s*<\s*1\s*>|\b_1\b)")
 _WRAP = re.compile(r"\w\s*(>=?|<=?|!=)\s*[\w:]+\s*\)?\s*\?\s*0\b")
@@ -82,6 +84,9 @@ def list_layout_edits(text: str, one: StatementWords, sizes: Sequence[str]) -> I
     for match in _ORDER.finditer(text, *one.span):
         yield TextEdit(match.span(1), "Left" if match[1] == "Right" else "Right")
     yield from _list_steps(text, one.span)
+    for match in _SLICE.finditer(text, *one.span):
+        variables = dict.fromkeys(loop.variable for loop in list_loops_at(text, match.start()) if loop.variable)
+        yield from (TextEdit(match.span(1), name) for name in variables)
 
 
 def _list_atoms(blank: str) -> Iterator[TextEdit]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _LONGEST_BOX = 256  # elements along a dimension of a box
 _MULTICAST = 5  # arguments of a TMA atom with a number of blocks
+_OF_PARTITION = 5  # arguments
 _TILE_RANK = 3  # of a TileCopy's part of a tile that no coordinate divides: (CPY, CPY_M, CPY_N)
 
 
@@ -290,10 +291,28 @@ def _find_misfit(call: CuteCall, layout: CuteLayout) -> tuple[str, tuple[int, in
     return why, call.run.find_own_place(call.node.arguments[3].span)
 
 
+def _partition_tiles(call: CuteCall) -> tuple[Any, Any] | None:
+    """Evaluate tma_partition(atom, coordinate, layout of blocks, tile in shared memory, tensor in global memory)."""
+    if len(call.values) != _OF_PARTITION:
+        return None
+    atom, tile, tensor = call.values[0], *call.values[3:]
+    run, sizes = call.run, [one.layout.modes[0].size for one in (tile, tensor) if isinstance(one, CuteTensor)]
+    if run.barriers is not None and len(set(sizes)) == 2 and not any(map(is_open_extent, sizes)):
+        why = (
+            f"The tile in shared memory has {sizes[0]:,} elements and that in global memory {sizes[1]:,}: CuTe does not"
+            " compile this tma_partition."
+        )
+        misfit = run.barriers.asynchronous.misfit or (why, run.find_own_place(call.node.span))
+        run.barriers.asynchronous.misfit = misfit
+    elif run.barriers is None and (call.values[1] != 0 or measure(call.values[2]) != 1):
+        return None  # a part for each block of a cluster
+    return (tensor, tile) if isinstance(atom, TmaCopy) else None
+
+
 FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys(("make_tma_atom", "make_tma_copy", "make_tma_atom_A_sm100", "make_tma_atom_B_sm100"), _make_atom),
     "CUTE_STATIC_V": lambda call: call.values[0],
     **dict.fromkeys(SMEM_SELECTORS, _select_atom),
     "cooperative_copy": _fill,
-    "tma_partition": lambda call: (call.values[4], call.values[3]) if len(call.values) == 5 else None,
+    "tma_partition": _partition_tiles,
 }
