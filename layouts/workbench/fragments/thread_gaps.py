@@ -41,6 +41,7 @@ _WGMMA = re.compile(rf"{WORD_START}wgmma\s*\.\s*mma_async")  # takes A from regi
 _MMA_SYNC = re.compile(r"\bb?mma_sync\s*\(|\bwmma\.mma\s*\.")
 _WMMA = re.compile(rf"{_MMA_SYNC.pattern}|\bload_matrix_sync\s*\(")
 _WGMMA_ATOM = re.compile(r"\bSM90_64x\d+x\d+_\w+_SS")  # of CuTe
+_ASYNC_ATOM = re.compile(rf"{_WGMMA_ATOM.pattern}|\bSM1\d\d_MMA_\w+_SS")
 _TMA_ATOM = re.compile(r"\bmake_tma_(?:atom|copy)\b")
 _BULK_COPY = re.compile(r"\bSM90_TMA|\bmake_tma_|\bcp\.async\.bulk")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
@@ -225,8 +226,8 @@ def fills_tiles(text: str) -> bool:
 
 
 def list_tile_kernels(text: str) -> frozenset[str]:
-    """List the kernels of a text with CuTe's wgmma and TMA copies."""
-    if _WGMMA_ATOM.search(text) is None or _TMA_ATOM.search(text) is None:
+    """List the kernels of a text with CuTe's wgmma or tcgen05.mma, and TMA copies."""
+    if _ASYNC_ATOM.search(text) is None or _TMA_ATOM.search(text) is None:
         return frozenset()
     return frozenset(one.name for one in find_functions(blank_text(text)) if one.kernel)
 

@@ -37,6 +37,7 @@ class _Sum:
     opcode: str
     bits: int
     warps: range
+    elements: int  # of D
     products: tuple[KnownProduct, ...] | OpenPart
 
 
@@ -57,7 +58,7 @@ class FragmentLister:
             elements = [part for warp in one.warps for part in stored.get((one.record, warp), ())]
             if isinstance(one.products, OpenPart):
                 return one.products
-            if count := self._count_left(one.opcode, elements):
+            if count := self._count_left(one, elements):
                 reason = f"where {count} of the elements of this product are stored is not known"
                 return OpenPart(reason, self.run.results[-one.record - 1].span, wrong=WrongPart((2,)))
             row, column, place = (np.concatenate(part) for part in zip(*(of[:3] for of in elements), strict=True))
@@ -86,12 +87,10 @@ class FragmentLister:
             found.append(fragment)
         return found
 
-    def _count_left(self, opcode: str, elements: Sequence[StoredWarp]) -> int:
+    def _count_left(self, one: _Sum, elements: Sequence[StoredWarp]) -> int:
         """Return how many elements of D of a product are stored nowhere."""
-        instruction = find_instruction(opcode)
-        size = np.size(instruction.operand("d").coords["row"]) if instruction is not None else 0
         places = [1024 * row + column for row, column, *_ in elements]
-        return size - (len(np.unique(np.concatenate(places))) if places else 0)
+        return one.elements - (len(np.unique(np.concatenate(places))) if places else 0)
 
     def _group_factors(self) -> dict[tuple[int, int], list[Points]]:
         """Return what elements of D are combined with, by record and warp."""
@@ -111,7 +110,8 @@ class FragmentLister:
             bits = instruction.operand("a").container_bits if instruction is not None else 0
             chain = self._list_chain(use)
             for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
-                yield _Sum(-number - 1, use.opcode, bits, range(warp, warp + 1), self._locate_chain(chain, warp))
+                products = self._locate_chain(chain, warp)
+                yield _Sum(-number - 1, use.opcode, bits, range(warp, warp + 1), _count_elements(use.opcode), products)
 
     def _list_chain(self, last: MmaUse) -> list[tuple[MmaUse, _Operand, _Operand]]:
         """List the products that add to one D, the last one first, each with its operands."""
@@ -160,7 +160,17 @@ class FragmentLister:
                 bits, warps = of_sum[0].seen.bits, range(GROUP_WARPS * group, GROUP_WARPS * (group + 1))
                 start = self.run.starts.get(total)
                 begun = OpenPart(start, of_sum[0].span) if start else None
-                yield _Sum(last[total], of_sum[0].opcode, bits, warps, begun or _pair_reads(self.run, of_sum))
+                rows = {use.name: use.seen.rows for use in of_sum}
+                in_memory = self.run.results[-last[total] - 1].in_memory
+                size = rows.get("a", 0) * rows.get("b", 0) if in_memory else _count_elements(of_sum[0].opcode)
+                products = begun or _pair_reads(self.run, of_sum)
+                yield _Sum(last[total], of_sum[0].opcode, bits, warps, size, products)
+
+
+def _count_elements(opcode: str) -> int:
+    """Return the elements of D of an instruction; 0 if it is not known."""
+    instruction = find_instruction(opcode)
+    return np.size(instruction.operand("d").coords["row"]) if instruction is not None else 0
 
 
 def _pair_reads(run: KernelRunner, uses: Sequence[DescriptorUse]) -> tuple[KnownProduct, ...] | OpenPart:

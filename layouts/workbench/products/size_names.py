@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from lanescope.cxx.source_text import split_arguments
 from lanescope.inputs import join_words
+from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.known_sizes import is_depth
@@ -127,7 +128,19 @@ def find_letters(text: str, function: FunctionText, recorded: Iterable[KernelLau
     if any(map(_OF_SHAPE.search, function.parameters)):
         shapes = (set(map(shorten_name, one.groups())) for one in _SHAPE.finditer(blank_text(text)))
         members |= next((shape for shape in shapes if shape == set(_LETTERS)), set())
-    return {shorten_name(name) for name in members.union(function.parameters) - pointers} & set(_LETTERS)
+    letters = {shorten_name(name) for name in members.union(function.parameters) - pointers} & set(_LETTERS)
+    return letters or _find_host_letters(text, function)
+
+
+def _find_host_letters(text: str, function: FunctionText) -> set[str]:
+    """Return which of m, n and k parameters are called of a function that launches a kernel with tensors of CuTe."""
+    blank = blank_text(text)
+    if not names_cute(blank):
+        return set()
+    named = re.compile(rf"\b{re.escape(function.name)}\b")
+    hosts = (one for one in find_functions(blank) if not one.kernel and named.search(blank, *one.body))
+    found = ({shorten_name(name) for name in one.parameters} & set(_LETTERS) for one in hosts)
+    return next((letters for letters in found if len(letters) == len(_LETTERS)), set())
 
 
 def list_pointers(text: str, function: FunctionText) -> set[str]:

@@ -21,6 +21,7 @@ from lanescope.reader.threads.cute.async_trace import list_element_indices, loca
 from lanescope.reader.threads.cute.layout_calls import CuteCall, measure
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
+from lanescope.reader.threads.cute.tensor_tiles import TensorLoad, call_load, make_load
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.cute.tile_copies import follows_elements, make_source
 from lanescope.reader.threads.language.numbers import ThreadNumber
@@ -68,10 +69,14 @@ def _select_atom(call: CuteCall) -> CuteLayout | None:
     return None if atom is None else algebra.swizzle_elements(make_canonical_atom(atom, bits))
 
 
-def call_member(run: KernelRunner, owner: TmaCopy | TileCopy | AsyncMma, name: str, call: Any, scope: Any) -> Any:
+def call_member(
+    run: KernelRunner, owner: TmaCopy | TileCopy | TensorLoad | AsyncMma, name: str, call: Any, scope: Any
+) -> Any:
     """Return the result of a member function; None if it has none, or is not followed."""
     values = [run.evaluate(argument, scope) for argument in call.arguments]
     first = values[0] if values else None
+    if isinstance(owner, TensorLoad):
+        return call_load(run, owner, name, first)
     if name in ("get_slice", "get_thread_slice"):
         return replace(owner, thread=first) if isinstance(owner, AsyncMma) else owner
     if isinstance(owner, AsyncMma):
@@ -315,4 +320,5 @@ FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys(SMEM_SELECTORS, _select_atom),
     "cooperative_copy": _fill,
     "tma_partition": _partition_tiles,
+    "make_tmem_copy": lambda call: make_load(call.values[1]),
 }

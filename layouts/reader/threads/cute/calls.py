@@ -26,6 +26,7 @@ from lanescope.reader.threads.cute.layout_calls import (
     measure,
 )
 from lanescope.reader.threads.cute.layouts import make_strided, require_plain
+from lanescope.reader.threads.cute.tensor_tiles import TensorLoad
 from lanescope.reader.threads.cute.tensors import (
     UNDERSCORE,
     ZERO,
@@ -81,7 +82,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
 
 def call_member(run: KernelRunner, owner: Any, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return the result of a member function of a value of CuTe; None if it is unknown."""
-    if isinstance(owner, TmaCopy | TileCopy | AsyncMma):
+    if isinstance(owner, TmaCopy | TileCopy | TensorLoad | AsyncMma):
         return bulk.call_member(run, owner, name, node, scope)
     values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
     try:

@@ -11,6 +11,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.reader.threads.cute.bulk import TmaCopy, note_copy, note_fill
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.open_strides import is_open_extent
+from lanescope.reader.threads.cute.tensor_tiles import TensorLoad, copy_tiles
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tile_copies import copy_tile, follows_elements
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
@@ -54,6 +55,10 @@ def _copy(call: CuteCall) -> None:
         return  # elements do not matter
     if isinstance(values[0], TmaCopy):
         if not (follows_elements(run) and copy_tile(call, *values[-2:])):
+            forget_tensors(run, values[-1:], call.name)
+        return
+    if isinstance(values[0], TensorLoad):
+        if not all(isinstance(one, CuteTensor) for one in values[-2:]) or not copy_tiles(run, *values[-2:], call.node.span):
             forget_tensors(run, values[-1:], call.name)
         return
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]

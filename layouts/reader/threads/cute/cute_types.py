@@ -24,6 +24,7 @@ from lanescope.reader.threads.cute.async_mma import AsyncMma, find_async_mma, ma
 from lanescope.reader.threads.cute.bulk import TileCopy, TmaCopy
 from lanescope.reader.threads.cute.layouts import make_strided, require_plain
 from lanescope.reader.threads.cute.open_strides import is_open_extent
+from lanescope.reader.threads.cute.tensor_tiles import TensorLoad
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
 from lanescope.reader.threads.cute.tiled import (
     PLAIN_COPIES,
@@ -53,7 +54,7 @@ _WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_
 _DECLTYPE = re.compile(r"decltype\((.*)\)", re.S)
 CUTE_VALUES = (
     CuteTensor, CuteLayout, Swizzle, tuple, Underscore, CopyOperation, ElementCopy, CuteCopy, TiledMMA,
-    MmaAtomName, ScalarMma, ThreadSlice, TmaCopy, TileCopy, AsyncMma,
+    MmaAtomName, ScalarMma, ThreadSlice, TmaCopy, TileCopy, TensorLoad, AsyncMma,
 )  # fmt: skip
 
 

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.descriptor.cute_descriptors import make_cute_descriptor
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import view
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import START, WGMMA
+from lanescope.ptx.table.descriptors import START, TCGEN05, WGMMA
 from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.threads.cute.async_mma import AsyncMma
 from lanescope.reader.threads.cute.bulk import follow_product
 from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, write_elements
 from lanescope.reader.threads.cute.layout_calls import CuteCall
+from lanescope.reader.threads.cute.tensor_tiles import OPCODE, add_product, make_views
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import ThreadSlice
 from lanescope.reader.threads.instructions.matrix_loads import make_use
@@ -49,7 +51,7 @@ def _multiply(call: CuteCall) -> None:
         return
     mma: Any = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
     operands = values[-3:]
-    followed = mma.tiled is not None if isinstance(mma, AsyncMma) else isinstance(mma, TiledMMA)
+    followed = mma.tiled is not None or mma.bytes > 0 if isinstance(mma, AsyncMma) else isinstance(mma, TiledMMA)
     known = followed and len(values) in (4, 5) and all(isinstance(one, CuteTensor) for one in operands)
     grids = [_make_grid(one) for one in operands] if known else [None]
     if all(grid is not None for grid in grids) and _fit(grids):
@@ -66,7 +68,9 @@ def _run_atoms(call: CuteCall, mma: TiledMMA | AsyncMma, grids: Sequence[Any]) -
     a, b, c = call.values[-3:]
     for k, m, n in product(range(k_count), range(m_count), range(n_count)):
         parts = (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m])
-        if isinstance(mma, AsyncMma):
+        if isinstance(mma, AsyncMma) and mma.threads == 1:
+            _run_in_memory(call, mma, *parts)
+        elif isinstance(mma, AsyncMma):
             _run_described(call, mma, *parts)
         else:
             _run_atom(call.run, mma, *parts, (call.node.span, (k, m, n)))
@@ -132,10 +136,37 @@ def _run_described(
         write_elements(run, c[0], indices, register)
 
 
+def _run_in_memory(
+    call: CuteCall,
+    mma: AsyncMma,
+    a: tuple[CuteTensor, Sequence[int]],
+    b: tuple[CuteTensor, Sequence[int]],
+    c: tuple[CuteTensor, Sequence[int]],
+) -> None:
+    """Run one tcgen05.mma, with the descriptors of its tiles."""
+    run, node = call.run, call.node
+    begun = add_product(run, mma, c, node.span) if len(run.descriptors) < MOST else None
+    if begun is None:
+        run.shared.incomplete = run.shared.incomplete or "what a tcgen05.mma adds to is not known"
+        return
+    total, why = begun
+    run.starts[total] = why or run.starts.get(total, "")
+    views = make_views(mma)
+    for name, operand, argument in zip("ab", (a, b), node.arguments[-3:-1], strict=True):
+        for _, word in _list_words(run, mma, name, operand, TCGEN05):
+            note_read(run, OPCODE, name, (node.span, argument.span), (word, views[name]), (total, 0))
+
+
 def _list_words(
-    run: KernelRunner, mma: AsyncMma, name: str, operand: tuple[CuteTensor, Sequence[int]]
+    run: KernelRunner,
+    mma: AsyncMma,
+    name: str,
+    operand: tuple[CuteTensor, Sequence[int]],
+    form: DescriptorFormat = WGMMA,
 ) -> Iterator[tuple[int, int]]:
-    """Yield (number, descriptor) of each warpgroup that multiplies a tile in shared memory; none if it is not known."""
+    """Yield (number, descriptor) of each warpgroup that multiplies a tile in shared memory, and of the thread that
+    issues a tcgen05.mma; none if it is not known.
+    """
     tensor, indices = operand
     place = get_element(run, replace(tensor, swizzle=None), indices[0])
     address = place.shared_address if place is not None and tensor.space == "shared" else None
@@ -144,10 +175,13 @@ def _list_words(
     major, bits = mma.majors["ab".index(name)], 8 * mma.bytes
     shaped = algebra.swizzle_addresses(replace(tensor.layout.modes[0], swizzle=tensor.swizzle), bits)
     try:
-        fields = make_cute_descriptor(shaped, major, bits, WGMMA).word
+        fields = make_cute_descriptor(shaped, major, bits, form).word
     except LayoutError:
         return
     starts = spread_coefficient(address.const, run.threads)
+    if form is TCGEN05:
+        yield 0, START.put(fields, START.encode(int(starts[run.mask.argmax()])))
+        return
     for group in range(run.threads // WARPGROUP):
         lane = WARPGROUP * group
         if run.mask[lane : lane + WARPGROUP].all():
