@@ -258,7 +258,7 @@ class _Program:
         for rank in range(prod(shape)):
             place = self._place_block(shape, rank, runs)
             runner = self._make_runner(block, function.name, launch.instance, place)
-            runner.strides = host.strides
+            runner.strides, runner.tensor_ends = host.strides, host.tensor_ends
             self._set_grid(runner, host, launch, enclosing)
             if host.sizes is not None:
                 runner.launched = read_sizes(host, parse_expression(launch.grid), enclosing)

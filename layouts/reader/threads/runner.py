@@ -127,6 +127,7 @@ class KernelRunner:
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
         self.strides = OpenStrides()  # of CuTe's layouts
+        self.tensor_ends: dict[str, int] = {}  # the bytes of the arrays of CuTe's TMA copies
         self.copied_tiles: dict[tuple[int, int], int] = {}  # of CuTe's TMA copies: first and last byte → reads before
         self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
         self.kernel_errors: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and place

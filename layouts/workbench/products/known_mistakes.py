@@ -93,7 +93,11 @@ def find_other_map_types(text: str, bench: Workbench, maps: Sequence[TensorMap])
 
 
 def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
-    """Return a store to shared memory outside all arrays, else an mma that adds to a register that is set in part."""
+    """Return what ends a run of CuTe's code, a store to shared memory outside all arrays, or an mma that adds to a
+    register that is set in part.
+    """
+    for why, (code, site) in run.kernel_errors.items():
+        return CheckFinding(code, why, site)
     outside = sorted(run.stores[writer] for writer in run.shared.outside)
     if outside:
         message = "This stores outside all arrays of shared memory: between the last one and dynamic shared memory."

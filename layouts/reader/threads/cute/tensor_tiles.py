@@ -31,14 +31,20 @@ if TYPE_CHECKING:
 ROWS = 128  # of a tile of D, one for each lane of tensor memory
 OPCODE = "tcgen05.mma"
 _WORD_BYTES = 4
+_RESET = (
+    "gemm overwrites its accumulators, since accumulate_ is ScaleOut::Zero here, and nothing has used their sum: set it"
+    " to ScaleOut::One after the first gemm of a sum."
+)
 
 
 @dataclass(slots=True, eq=False)
 class TensorTiles:
-    """The D of a kernel in tensor memory: columns: of each tile; results: the number of the result of each tile."""
+    """The D of a kernel in tensor memory. columns: of each tile; results: the number of the result of each tile; loaded:
+    those that threads have loaded."""
 
     columns: int
     results: dict[int, int] = field(default_factory=dict)
+    loaded: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +76,8 @@ def call_load(run: KernelRunner, load: TensorLoad, name: str, first: Any) -> Any
     if name in ("get_slice", "get_thread_slice"):
         return replace(load, thread=first)
     known = isinstance(first, CuteTensor) and isinstance(load.thread, ThreadNumber) and load.thread.const is not None
-    if name not in ("partition_S", "partition_D") or not known or run.threads != ROWS or first.layout.rank != 3:
+    side = "S" if isinstance(first, CuteTensor) and first.space == "tensor" else "D"
+    if name != f"partition_{side}" or not known or run.threads != ROWS or first.layout.rank != 3:
         return None
     tile, *rest = first.layout.modes
     if tile.rank != 2 or tile.modes[0].size != ROWS or len(tile.modes[0].digits) != 1:
@@ -100,6 +107,7 @@ def copy_tiles(run: KernelRunner, source: CuteTensor, target: CuteTensor, site: 
         place = get_element(run, target, other)
         if result is None or place is None or (number != number[0]).any():
             return False
+        tiles.loaded.add(result)
         shape = run.threads, _WORD_BYTES
         bytes_ = _WORD_BYTES * column[:, None] + four
         data = DataBytes(np.full(shape, -result - 1), np.broadcast_to(row[:, None], shape).copy(), bytes_)
@@ -119,6 +127,8 @@ def add_product(
         return None
     tiles, number = tensor.base.array, indices[0] // (ROWS * tensor.base.array.columns)
     before = tiles.results.get(number)
+    if before is not None and not adds and before not in tiles.loaded and run.is_certain:
+        run.stop_at_error("accumulator_reset", _RESET, mma.scale[1])
     if before is None or not adds:
         tiles.results[number] = len(run.results)
         run.results.append(ProductResult(OPCODE, span, None, True))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ACCESS_BYTES, _REGISTER_BYTES = 16, 4
 _MOST_ELEMENTS = 1 << 17  # of a tile
 _UNREAD = "a TMA copy overwrites a tile that no product has read before in the order of the code"
+_OUTSIDE = "a TMA copy loads a tile beyond the last row of {}"
 
 
 def follows_elements(run: KernelRunner) -> bool:
@@ -41,7 +42,10 @@ def make_source(run: KernelRunner, tensor: CuteTensor, shape: Any) -> CuteTensor
     known = all(isinstance(size, int) for size in list_leaves(shape))
     strides = map_leaves(run.strides.decode, tensor.layout.stride)
     layout = make_strided(run, shape, strides) if known else None
-    return replace(tensor, layout=layout) if layout is not None else None
+    if layout is None or tensor.base is None:
+        return None
+    run.tensor_ends[str(tensor.base.array)] = layout.cosize * tensor.base.type.size
+    return replace(tensor, layout=layout)
 
 
 def copy_tile(call: CuteCall, source: Any, target: Any) -> bool:
@@ -62,6 +66,8 @@ def copy_tile(call: CuteCall, source: Any, target: Any) -> bool:
     from_, to = (part[order] for part in places)
     if loads:
         _note_overwritten(run, to, size)
+        if int(from_.max()) >= run.tensor_ends.get(str(source.base.array), 0):
+            run.shared.incomplete = run.shared.incomplete or _OUTSIDE.format(source.base.array)
     for here, there, bytes_ in _group_elements(from_, to, size, _ACCESS_BYTES if loads else _REGISTER_BYTES):
         for first in range(0, len(here), run.threads):
             lanes = slice(first, first + run.threads)
