@@ -35,13 +35,7 @@ from lanescope.workbench.cute.cute_reads import (
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.fragments.fragment_report import FragmentReport
-from lanescope.workbench.fragments.thread_gaps import (
-    ORDER_OPEN,
-    close_settled_gaps,
-    fills_tiles,
-    list_kernels_by_text,
-    list_tile_kernels,
-)
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, close_settled_gaps, fills_tiles, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order, find_short_launches
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
@@ -291,17 +285,14 @@ def _run_threads(
     if findings:
         find_repair = None if brief else _find_search(source, fragments, findings)
         return replace(fragments, settled=(), find_repair=find_repair), [*findings, *notes], [*open_, *lost]
-    if all(not one.gap for one in descriptors):
-        fragments = replace(fragments, described=fragments.described | list_tile_kernels(source.text))
+    fragments = fragments.add_tile_kernels(source.text, descriptors)
     products = _check_products(source, fragments)
-    notes = [one for one in notes if one.code != "cute_sums_open" or not products.judges(one.message)]
     if products.open and not products.mistakes and not brief:
         fragments = replace(fragments, find_repair=_find_search(source, fragments))
     if fragments.unordered is not None:
         kernels, more = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
         fragments = replace(fragments, kernels=kernels, verified=fragments.verified + more)
-    mistakes = (replace(one, of_result=True) for one in products.mistakes)
-    return fragments, [*mistakes, *notes], [*open_, *products.open, *lost]
+    return fragments, products.list_findings(notes), [*open_, *products.open, *lost]
 
 
 def _check_threads(

@@ -39,25 +39,17 @@ def enter_library(text: str, scope: Scope, barriers: bool, waits: bool) -> str:
 def bind_sizes(
     host: KernelRunner, around: tree.Function | None, enclosing: Scope, size: int, element: SizedType
 ) -> None:
-    """Give integers that a function launches a kernel with the size of a matrix, and layouts its shape."""
-    bind_arguments(host, around, enclosing)
+    """Give pointers that a function launches a kernel with an array each; integers the size of a matrix, or the known
+    sizes that the host has, and layouts its shape. size: 0 without one.
+    """
     for parameter in around.parameters if around is not None else ():
-        kind = find_type(host, parameter.type, enclosing)
-        if kind is not None and kind.integer and not kind.pointer:
-            enclosing.names[parameter.name] = make_number(size)
-        elif kind is element and "layout" in parameter.name.lower():
-            enclosing.names[parameter.name] = make_layout((size, size))
-
-
-def bind_arguments(host: KernelRunner, around: tree.Function | None, enclosing: Scope) -> None:
-    """Give pointers that a function launches a kernel with an array each, and integers their known sizes."""
-    for parameter in around.parameters if around is not None else ():
-        kind = find_type(host, parameter.type, enclosing)
+        kind, name = find_type(host, parameter.type, enclosing), parameter.name
         if kind is not None and kind.pointer and kind.target is not None:
-            pointer = Pointer("global", parameter.name, make_number(0, LONG), kind.target)
-            enclosing.names[parameter.name] = hold_value(pointer)
-        elif kind is not None and kind.integer and host.sizes is not None and parameter.name in host.sizes:
-            enclosing.names[parameter.name] = make_number(host.sizes[parameter.name])
+            enclosing.names[name] = hold_value(Pointer("global", name, make_number(0, LONG), kind.target))
+        elif kind is not None and kind.integer and (size or (host.sizes is not None and name in host.sizes)):
+            enclosing.names[name] = make_number(host.sizes[name] if host.sizes is not None else size)
+        elif kind is element and size and "layout" in name.lower():
+            enclosing.names[name] = make_layout((size, size))
 
 
 def find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:

@@ -17,14 +17,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
 from lanescope.reader.threads.block_sizes import describe_open_block, find_block, find_given_block, read_sizes
-from lanescope.reader.threads.kernel_scopes import (
-    bind_arguments,
-    bind_sizes,
-    enter_library,
-    find_namesake,
-    make_key,
-    may_multiply,
-)
+from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key, may_multiply
 from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.program import (
@@ -125,25 +118,11 @@ def run_kernels(
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
-        source = enter_library(text, scope, copies_tiles(text, follow, tiles), follow == BARRIERS)
-        program = _Program(
-            text + source,
-            len(text),
-            scope,
-            body,
-            f"dim3({block})" if block else "",
-            follow,
-            size,
-            SizedType("auto", element),
-            tiles,
-            only,
-        )
+        copies = follow == BARRIERS or (tiles is not None and _TMA.search(text) is not None)
+        source = enter_library(text, scope, copies, follow == BARRIERS)
+        given, auto = f"dim3({block})" if block else "", SizedType("auto", element)
+        program = _Program(text + source, len(text), scope, body, given, follow, size, auto, tiles, only, copies)
         yield list(program.run_all(recorded))
-
-
-def copies_tiles(text: str, follow: str, tiles: TileSetup | None) -> bool:
-    """Return whether a run follows mbarriers, or the tiles that CuTe copies by TMA."""
-    return follow == BARRIERS or (tiles is not None and _TMA.search(text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +130,7 @@ class _Program:
     """A text whose kernels are run.
 
     length: of the text without library functions; block: of kernels that it does not launch; follow, size, element,
-    tiles, only: see run_kernels.
+    tiles, only: see run_kernels; copies: whether mbarriers are followed, or tiles that CuTe copies by TMA.
     """
 
     text: str
@@ -164,17 +143,15 @@ class _Program:
     element: SizedType
     tiles: TileSetup | None = None
     only: str = ""
-
-    @property
-    def copies_tiles(self) -> bool:
-        return copies_tiles(self.text, self.follow, self.tiles)
+    copies: bool = False
 
     def run_all(self, recorded: Sequence[KernelLaunchRecord]) -> Iterator[KernelRun]:
         """Run each kernel for each of its launches that differs from the earlier ones."""
         count = 0
         for function in self._list_kernels():
             if count >= MOST_KERNELS:
-                yield KernelRun(function, self._make_host(), False, f"the text has more than {MOST_KERNELS} kernels")
+                why = f"the text has more than {MOST_KERNELS} kernels"
+                yield KernelRun(function, self._make_host(""), False, why)
                 continue
             seen: set[Any] = set()
             for launch in self._list_launches(function, recorded):
@@ -225,21 +202,18 @@ class _Program:
         qualifier = find_qualifier(self.text, at, kernel.name)
         return qualifier == read_namespace(self.text, start) if qualifier else bool(start <= at < past)
 
-    def _make_host(self) -> KernelRunner:
+    def _make_host(self, kernel: str) -> KernelRunner:
         host = KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
+        host.sizes = self.tiles.sizes.get(kernel) if self.tiles is not None and self.follow != BARRIERS else None
         host.open_member = OPEN_MEMBER if self.follow == BARRIERS and self.tiles is None else None
         return host
 
     def _run_launch(self, function: tree.Function, launch: KernelLaunch, seen: set[Any]) -> KernelRun | None:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
-        host = self._make_host()
+        host = self._make_host(function.name)
         enclosing = Scope(self.scope.find_home(launch.at))
-        self._bind_launcher(host, launch.around, enclosing, self.element if self.copies_tiles else None)
-        if self.follow == BARRIERS:
-            bind_sizes(host, launch.around, enclosing, self.size[0], self.element)
-        else:
-            host.sizes = self.tiles.sizes.get(function.name) if self.tiles is not None else None
-            bind_arguments(host, launch.around, enclosing)
+        self._bind_launcher(host, launch.around, enclosing, self.element if self.copies else None)
+        bind_sizes(host, launch.around, enclosing, self.size[0] * (self.follow == BARRIERS), self.element)
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
@@ -260,8 +234,6 @@ class _Program:
             runner = self._make_runner(block, function.name, launch.instance, place)
             runner.strides, runner.tensor_ends = host.strides, host.tensor_ends
             self._set_grid(runner, host, launch, enclosing)
-            if host.sizes is not None:
-                runner.launched = read_sizes(host, parse_expression(launch.grid), enclosing)
             runner, ended = self._run_with_arguments(runner, function, inner)
             runs.append(runner)
             complete &= ended
@@ -279,6 +251,7 @@ class _Program:
         sizes = read_sizes(host, parse_expression(launch.grid), enclosing) if requires else None
         x, y, z = (*(sizes or ()), 1, 1, 1)[:3]
         runner.grid = (x, y, z) if sizes else runner.grid
+        runner.launched = read_sizes(host, parse_expression(launch.grid), enclosing) if host.sizes is not None else None
 
     def _list_reached(self, kernel: str) -> Iterator[str]:
         """Yield the texts of a kernel, and of the functions, classes and macros that it names, one through another."""

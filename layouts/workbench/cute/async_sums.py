@@ -84,18 +84,18 @@ def find_sum_mistake(
             exchanged = next((tile for tile in tiles if _is_exchanged(tile)), None)
             if exchanged is not None:
                 return _describe_exchange(exchanged)
-            sides = _read_side([tile.a for tile in tiles]), _read_side([tile.b for tile in tiles])
-            if sides[0] is None or sides[1] is None:
+            a, b = _read_side([tile.a for tile in tiles]), _read_side([tile.b for tile in tiles])
+            if a is None or b is None:
                 return None
-            lengths = [extents.get(side.sources[0].atom, ())[side.along :][:1] for side in (sides[0], sides[1])]
+            lengths = [extents.get(side.sources[0].atom, ())[side.along :][:1] for side in (a, b)]
             if lengths[0] != lengths[1]:  # such as A of two parts, each multiplied with the whole B
                 return None
-            mistake = _compare_slices(tiles, sides[0], sides[1])
+            mistake = _compare_slices(tiles, a, b)
             if mistake is not None:
                 return mistake
-            found.append((sides[0], sides[1]))
-    last = next((one.tiles[-1].step for one in reversed(sums[0]) if one.tiles), None) if found else None
-    return _find_left(last, found, extents, text, kernel) if last is not None else None
+            found.append((a, b))
+    last = [one.tiles[-1].step for one in sums[0] if one.tiles][-1:]
+    return _find_left(last, found, extents, text, kernel) if found else None
 
 
 def _is_exchanged(tile: AddedTile) -> bool:
@@ -180,13 +180,13 @@ def _describe_repeated(tile: AddedTile, side: _Side, number: int, operand: str) 
 
 
 def _find_left(
-    last: AsyncStep,
+    last: Sequence[AsyncStep],
     sides: Sequence[tuple[_Side, _Side]],
     extents: Mapping[Span, tuple[int, ...]],
     text: str,
     kernel: str,
 ) -> Pitfall | None:
-    """Return the finding of slices that no product takes. last: a product of a sum."""
+    """Return the finding of slices that no product takes. last: a product of a sum, if it is known."""
     blank = blank_text(text)
     functions = find_functions(blank)
     reached = (body for one in functions if one.name == kernel for body in list_reached_texts(blank, functions, one))
@@ -198,9 +198,9 @@ def _find_left(
     if a.along >= len(extent) or any(side.along != a.along for side, _ in sides):
         return None
     left = sorted(set(range(extent[a.along])) - taken)
-    if not left or len(taken) < len(left):
+    if not last or not left or len(taken) < len(left):
         return None
-    return Pitfall(SLICES_LEFT, _describe_left(left, extent[a.along]), _find_loop(blank, last.call))
+    return Pitfall(SLICES_LEFT, _describe_left(left, extent[a.along]), _find_loop(blank, last[0].call))
 
 
 def _describe_left(left: Sequence[int], extent: int) -> str:

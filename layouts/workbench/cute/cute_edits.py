@@ -29,9 +29,7 @@ _STRIDE = re.compile(r"\bmake_stride\s*\(|\bStride\s*<")
 _SHAPE = re.compile(r"\b(?:make_shape\s*\(|Shape\s*<)\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*,"
                      r"\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*[)>]")  # fmt: skip
 _SIZE = r"(?:Int\s*<\s*1\s*>|_1|[A-Za-z_][\w.]*)(?:\s*\{\s*\})?"
-_STRIDES = re.compile(
-    rf"\bmake_stride\s*\(\s*(?P<both>(?P<first>{_SIZE})\s*,\s*(?P<second>{_SIZE}))\s*\)"
-)
+_STRIDES = re.compile(rf"\bmake_stride\s*\(\s*(?P<both>(?P<first>{_SIZE})\s*,\s*(?P<second>{_SIZE}))\s*\)")
 _ORDER = re.compile(r"\bLayout(Left|Right)\b")
 _STEP = re.compile(r"\bStep\s*<\s*((?:_1|X)\s*,\s*(?:_1|X)\s*,\s*(?:_1|X))\s*>")
 _SLICE = re.compile(r"(?:\b_\s*,\s*)+(\d+)(?=\s*[,)])")

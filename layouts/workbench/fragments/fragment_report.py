@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from lanescope.workbench.check_report import FindRepair
-from lanescope.workbench.fragments.thread_gaps import UNSETTLED, CheckedKernel
+from lanescope.workbench.fragments.thread_gaps import UNSETTLED, CheckedKernel, list_tile_kernels
 from lanescope.workbench.fragments.warp_coverage import RepeatedWarps
 from lanescope.workbench.results import CheckFinding, Span
+from lanescope.workbench.source.gaps import CheckedDescriptor
 
 
 @dataclass(slots=True)
@@ -40,6 +41,11 @@ class FragmentReport:
         kernels = [of_runs[one.name][0] if one.name in of_runs else one for one in self.kernels]
         verified = self.verified + sum(one.verified for one in of_kernels.values())
         return replace(self, kernels=kernels, verified=verified, traced=frozenset(of_kernels))
+
+    def add_tile_kernels(self, text: str, descriptors: Collection[CheckedDescriptor]) -> FragmentReport:
+        """Return the report with the kernels whose tiles CuTe copies by TMA, if all descriptors have a verdict."""
+        known = not any(one.gap for one in descriptors)
+        return replace(self, described=self.described | list_tile_kernels(text)) if known else self
 
     def choose_kernels(self) -> tuple[Set[str], Set[str], Set[str]]:
         """Return the names of kernels whose D is to be compared with A·B: of those whose fragments are right, of those

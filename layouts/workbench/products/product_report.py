@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from lanescope.reader.threads.runner import KernelRunner
@@ -68,6 +68,9 @@ class ProductReport(NamedTuple):
     open: Sequence[OpenPoint] = ()
     proved: Mapping[str, bool] = {}
 
-    def judges(self, note: str) -> bool:
-        """Return whether a note that D of a kernel is open is of one of these."""
-        return any(note.startswith(f"D of {name} ") for name in (*self.proved, *(one.kernel for one in self.open)))
+    def list_findings(self, notes: Sequence[CheckFinding]) -> list[CheckFinding]:
+        """Return the mistakes, and notes without those that D of one of these kernels is open."""
+        names = *self.proved, *(one.kernel for one in self.open)
+        own = [f"D of {name} is not known" for name in names]
+        kept = (one for one in notes if one.code != "cute_sums_open" or not one.message.startswith(tuple(own)))
+        return [*(replace(one, of_result=True) for one in self.mistakes), *kept]

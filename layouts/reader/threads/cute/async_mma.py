@@ -18,7 +18,6 @@ from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmm
 from lanescope.reader.threads.cute.async_trace import locate_operand
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided
-from lanescope.reader.threads.cute.tensor_tiles import make_tensor_tiles
 from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
 from lanescope.reader.threads.cute.tiled import MmaAtomName, ThreadSlice, make_tiled_mma, partition as partition_operand
 from lanescope.reader.threads.language.numbers import Number, ThreadNumber
@@ -89,15 +88,18 @@ def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
         majors = {code: word for word, code in MAJORS.items()}
         of_a, of_b = (majors.get(value, "K") for value in (*values, None, None)[:2])
         return AsyncMma(shape, 128, 128, _K_BITS // 8 // shape[2], name, (of_a, of_b))
-    if not _TCGEN05.fullmatch(name) or len(values) < 5 or not values[0]:
-        return None
+    return _find_umma(values) if _TCGEN05.fullmatch(name) and len(values) > 4 and values[0] else None
+
+
+def _find_umma(values: list[Any]) -> AsyncMma | None:
+    """Return the atom of a tcgen05.mma; None if its M and N are not known."""
     m, n, bits = values[3], values[4], values[0].size * 8
     if not isinstance(m, int) or not isinstance(n, int):
         return None
     majors = {code: word for word, code in MAJORS.items()}
     of_a, of_b = (majors.get(value, "") for value in (*values[5:7], None, None)[:2])
-    words = values[2].size * 8 == _WORD_BITS if isinstance(values[2], SizedType) else False
-    known = bits >= 8 and words and of_a and of_b
+    words = isinstance(values[2], SizedType) and values[2].size * 8 == _WORD_BITS
+    known = words and of_a and of_b
     return AsyncMma((m, n, _K_BITS // bits), 1, 1, values[0].size if known else 0, "", (of_a or "K", of_b or "K"))
 
 
@@ -121,8 +123,6 @@ def partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -
         return make_accumulators(mma, tensor.layout)
     if run.barriers is None and mma.tiled is not None:
         return _partition_atoms(run, mma, mma.tiled, name, tensor)
-    if name == "make_fragment_C" and run.barriers is None:
-        return make_tensor_tiles(mma, tensor)
     if name.startswith("make_fragment_"):
         return tensor
     operand = name[-1].lower()

@@ -21,7 +21,7 @@ from lanescope.reader.threads.cute.async_trace import list_element_indices, loca
 from lanescope.reader.threads.cute.layout_calls import CuteCall, measure
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
-from lanescope.reader.threads.cute.tensor_tiles import TensorLoad, call_load, make_load
+from lanescope.reader.threads.cute.tensor_tiles import TensorLoad, call_load, make_load, make_tensor_tiles
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.cute.tile_copies import follows_elements, make_source
 from lanescope.reader.threads.language.numbers import ThreadNumber
@@ -80,6 +80,8 @@ def call_member(
     if name in ("get_slice", "get_thread_slice"):
         return replace(owner, thread=first) if isinstance(owner, AsyncMma) else owner
     if isinstance(owner, AsyncMma):
+        if name == "make_fragment_C" and owner.threads == 1 and run.barriers is None:
+            return make_tensor_tiles(owner, first) if isinstance(first, CuteTensor) else None
         part = partition(run, owner, name, first) if isinstance(first, CuteTensor) else None
         return note_fragment(run, part, call.span)
     if isinstance(owner, TileCopy):
@@ -232,7 +234,9 @@ def _make_atom(call: CuteCall) -> TmaCopy:
     plain = not call.templates and not call.name.endswith("_sm100") and "IM2COL" not in str(call.values[0])
     if not plain or not isinstance(layout, CuteLayout):
         return TmaCopy(call.node.span)
-    whole = isinstance(call.values[1], CuteTensor) and call.values[1].space == "global" and len(call.values) < _MULTICAST
+    whole = (
+        isinstance(call.values[1], CuteTensor) and call.values[1].space == "global" and len(call.values) < _MULTICAST
+    )
     made = TmaCopy(call.node.span, tensor=call.values[1] if whole else None)
     misfit = _find_misfit(call, layout)
     sizes = tuple(mode.size for mode in layout.modes)

@@ -53,12 +53,8 @@ def _copy(call: CuteCall) -> None:
     if run.barriers is not None:
         _note_sums(call, *values[-2:])
         return  # elements do not matter
-    if isinstance(values[0], TmaCopy):
-        if not (follows_elements(run) and copy_tile(call, *values[-2:])):
-            forget_tensors(run, values[-1:], call.name)
-        return
-    if isinstance(values[0], TensorLoad):
-        if not all(isinstance(one, CuteTensor) for one in values[-2:]) or not copy_tiles(run, *values[-2:], call.node.span):
+    if isinstance(values[0], TmaCopy | TensorLoad):
+        if not _copy_whole(call, *values[-2:]):
             forget_tensors(run, values[-1:], call.name)
         return
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
@@ -72,6 +68,17 @@ def _copy(call: CuteCall) -> None:
     spans = (nodes[source].span, nodes[target].span)
     if not copy_tensors(run, element, (values[source], values[target]), spans, call.node.span):
         forget_tensors(run, [values[target]], call.name)
+
+
+def _copy_whole(call: CuteCall, source: Any, target: Any) -> bool:
+    """Copy a tile by TMA, or from tensor memory; return whether this was followed."""
+    if not isinstance(source, CuteTensor) or not isinstance(target, CuteTensor):
+        return False
+    if not call.run.mask.any():
+        return True
+    if isinstance(call.values[0], TmaCopy):
+        return follows_elements(call.run) and copy_tile(call, source, target)
+    return source.space == "tensor" and copy_tiles(call.run, source, target, call.node.span)
 
 
 def _note_sums(call: CuteCall, source: Any, target: Any) -> None:

@@ -292,8 +292,12 @@ def make_cute_argument(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any
     return _close_numbers(run, value) if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None
 
 
-def _is_unsized(run: KernelRunner, number: Any) -> bool:
-    """Return whether a number is one name that no known size has."""
+def _is_pitch(run: KernelRunner, strides: tuple[Any, ...], number: Any) -> bool:
+    """Return whether a number of two strides, of which the other is 1, is a name that has no known size, which
+    make_strided chooses.
+    """
+    if len(strides) != 2 or 1 not in strides:
+        return False
     names = [name for term in number.terms for name in term] if isinstance(number, ThreadNumber) else []
     return len(names) == 1 and run.sizes is not None and names[0] not in run.sizes
 
@@ -308,8 +312,12 @@ def _find_size(run: KernelRunner, number: ThreadNumber) -> int:
     return run.sizes[name]
 
 
-def _close_strides(run: KernelRunner, tensor: CuteTensor) -> CuteTensor:
-    """Return a tensor whose strides have the known sizes."""
+def _close_tensor(run: KernelRunner, tensor: TmaCopy | CuteTensor) -> TmaCopy | CuteTensor:
+    """Return a tensor, or the TMA atom of one, whose strides have the known sizes."""
+    if isinstance(tensor, TmaCopy):
+        return tensor if tensor.tensor is None else replace(tensor, tensor=_close_numbers(run, tensor.tensor))
+    if not run.size:
+        return tensor
 
     def close(stride: int) -> Any:
         number = run.strides.decode(stride)
@@ -320,12 +328,9 @@ def _close_strides(run: KernelRunner, tensor: CuteTensor) -> CuteTensor:
 
 def _close_numbers(run: KernelRunner, value: Any) -> Any:
     if isinstance(value, tuple):
-        pitched = len(value) == 2 and 1 in value and run.sizes is not None  # strides, see make_strided
-        return tuple(item if pitched and _is_unsized(run, item) else _close_numbers(run, item) for item in value)
-    if isinstance(value, TmaCopy) and value.tensor is not None:
-        return replace(value, tensor=_close_numbers(run, value.tensor))
-    if isinstance(value, CuteTensor) and run.size:
-        return _close_strides(run, value)
+        return tuple(item if _is_pitch(run, value, item) else _close_numbers(run, item) for item in value)
+    if isinstance(value, TmaCopy | CuteTensor):
+        return _close_tensor(run, value)
     if isinstance(value, SizedType) and value.integer and run.size:
         if run.sizes is not None:
             run.unsized.add(f"shape of {value.name}")

@@ -16,8 +16,11 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import View
 from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, list_indices
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
+from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import store_place
 from lanescope.reader.threads.memory.matrix_reads import count_sum
@@ -39,8 +42,10 @@ _RESET = (
 
 @dataclass(slots=True, eq=False)
 class TensorTiles:
-    """The D of a kernel in tensor memory. columns: of each tile; results: the number of the result of each tile; loaded:
-    those that threads have loaded."""
+    """The D of a kernel in tensor memory.
+
+    columns: of each tile; results: the number of the result of each tile; loaded: those that threads have loaded.
+    """
 
     columns: int
     results: dict[int, int] = field(default_factory=dict)
@@ -64,6 +69,17 @@ def make_tensor_tiles(mma: AsyncMma, tensor: CuteTensor) -> CuteTensor | None:
     counts = [mode.size for mode in tensor.layout.modes[1:]]
     layout = CuteLayout(((rows, columns), *counts), ((1, rows), rows * columns, rows * columns * counts[0]))
     return CuteTensor(Pointer("tensor", TensorTiles(columns), ZERO, SizedType("float", _WORD_BYTES)), layout)
+
+
+def is_open_element(run: KernelRunner, target: tree.Expression, scope: Scope) -> bool:
+    """Return whether what is set may be an element of a tensor whose place is not known; not for sums.data() = address
+    of accumulators in tensor memory.
+    """
+    if not isinstance(target, tree.Call) or not names_cute(run.text):
+        return False
+    function = target.function
+    owner = run.evaluate(function.value, scope) if isinstance(function, tree.Member) else None
+    return not isinstance(owner, CuteTensor) or owner.space != "tensor"
 
 
 def make_load(tensor: Any) -> TensorLoad | None:
@@ -140,4 +156,6 @@ def add_product(
 def make_views(mma: AsyncMma) -> dict[str, View]:
     """Return how A and B are read."""
     (m, n, k), bits = mma.shape, 8 * mma.bytes
-    return {name: View(rows, k, bits, major, TCGEN05) for name, rows, major in zip("ab", (m, n), mma.majors, strict=True)}
+    return {
+        name: View(rows, k, bits, major, TCGEN05) for name, rows, major in zip("ab", (m, n), mma.majors, strict=True)
+    }

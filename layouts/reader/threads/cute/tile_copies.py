@@ -48,26 +48,21 @@ def make_source(run: KernelRunner, tensor: CuteTensor, shape: Any) -> CuteTensor
     return replace(tensor, layout=layout)
 
 
-def copy_tile(call: CuteCall, source: Any, target: Any) -> bool:
+def copy_tile(call: CuteCall, source: CuteTensor, target: CuteTensor) -> bool:
     """Copy a tile between global and shared memory; return whether this was followed."""
-    run = call.run
-    tensors = [source, target]
-    if not all(isinstance(one, CuteTensor) and one.base is not None for one in tensors):
+    run, loads = call.run, target.space == "shared"
+    if source.base is None or target.base is None or {source.space, target.space} != {"global", "shared"}:
         return False
-    if not run.mask.any():
-        return True
-    places = [_list_places(run, one) for one in tensors]
-    size = source.base.type.size
-    alike = places[0] is not None and places[1] is not None and len(places[0]) == len(places[1])
-    if not alike or target.base.type.size != size or {source.space, target.space} != {"global", "shared"}:
+    from_, to, size = _list_places(run, source), _list_places(run, target), source.base.type.size
+    if from_ is None or to is None or len(from_) != len(to) or target.base.type.size != size:
         return False
-    outer, loads = run.mask, target.space == "shared"
-    order = np.argsort(places[int(loads)], kind="stable")
-    from_, to = (part[order] for part in places)
+    order = np.argsort(to if loads else from_, kind="stable")
+    from_, to = from_[order], to[order]
     if loads:
         _note_overwritten(run, to, size)
-        if int(from_.max()) >= run.tensor_ends.get(str(source.base.array), 0):
-            run.shared.incomplete = run.shared.incomplete or _OUTSIDE.format(source.base.array)
+        outside = int(from_.max()) >= run.tensor_ends.get(str(source.base.array), 0)
+        run.shared.incomplete = run.shared.incomplete or _OUTSIDE.format(source.base.array) * outside
+    outer = run.mask
     for here, there, bytes_ in _group_elements(from_, to, size, _ACCESS_BYTES if loads else _REGISTER_BYTES):
         for first in range(0, len(here), run.threads):
             lanes = slice(first, first + run.threads)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.cxx.integers import COMPARED
-from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import async_mma, bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value
+from lanescope.reader.threads.cute.tensor_tiles import is_open_element
 from lanescope.reader.threads.instructions.special_registers import SPECIAL, copy_variable, read_variable
 from lanescope.reader.threads.instructions.wmma_calls import assign_elements
 from lanescope.reader.threads.language import calling
@@ -291,13 +291,6 @@ def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
     return cast_value(run, evaluate_operand(run, node.value, scope), find_type(run, node.type, scope))
 
 
-def _is_in_tensor_memory(run: KernelRunner, target: tree.Expression, scope: Scope) -> bool:
-    """Return whether what is set is the address of CuTe's accumulators in tensor memory: sums.data() = address."""
-    function = target.function if isinstance(target, tree.Call) else None
-    owner = run.evaluate(function.value, scope) if isinstance(function, tree.Member) else None
-    return getattr(owner, "space", "") == "tensor"
-
-
 def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope) -> Any:
     word = node.op * 2 if node.step else f"{node.op}="
     called = call_operator(run, word, (node.target,) if node.step else (node.target, node.value), node, scope)
@@ -309,8 +302,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     value = _evaluate_assigned(run, node.value, place, scope)
     if _assign_cute_value(run, node, value, scope):
         return value
-    called = isinstance(node.target, tree.Call) and names_cute(run.text)
-    if place is None and called and not _is_in_tensor_memory(run, node.target, scope):
+    if place is None and is_open_element(run, node.target, scope):
         run.shared.incomplete = run.shared.incomplete or "an element of a tensor is stored where it is not known"
         run.forget_stores()
     return _store_assigned(run, node, place, value, scope)
