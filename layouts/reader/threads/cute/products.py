@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.descriptor.cute_descriptors import make_cute_descriptor
-from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import view
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import START, TCGEN05, WGMMA
@@ -153,7 +152,7 @@ def _run_in_memory(
     run.starts[total] = why or run.starts.get(total, "")
     views = make_views(mma)
     for name, operand, argument in zip("ab", (a, b), node.arguments[-3:-1], strict=True):
-        for _, word in _list_words(run, mma, name, operand, TCGEN05):
+        for _, word in _list_words(run, mma, name, operand):
             note_read(run, OPCODE, name, (node.span, argument.span), (word, views[name]), (total, 0))
 
 
@@ -162,7 +161,6 @@ def _list_words(
     mma: AsyncMma,
     name: str,
     operand: tuple[CuteTensor, Sequence[int]],
-    form: DescriptorFormat = WGMMA,
 ) -> Iterator[tuple[int, int]]:
     """Yield (number, descriptor) of each warpgroup that multiplies a tile in shared memory, and of the thread that
     issues a tcgen05.mma; none if it is not known.
@@ -175,11 +173,11 @@ def _list_words(
     major, bits = mma.majors["ab".index(name)], 8 * mma.bytes
     shaped = algebra.swizzle_addresses(replace(tensor.layout.modes[0], swizzle=tensor.swizzle), bits)
     try:
-        fields = make_cute_descriptor(shaped, major, bits, form).word
+        fields = make_cute_descriptor(shaped, major, bits, TCGEN05 if mma.threads == 1 else WGMMA).word
     except LayoutError:
         return
     starts = spread_coefficient(address.const, run.threads)
-    if form is TCGEN05:
+    if mma.threads == 1:
         yield 0, START.put(fields, START.encode(int(starts[run.mask.argmax()])))
         return
     for group in range(run.threads // WARPGROUP):

@@ -18,14 +18,14 @@ from lanescope.descriptor.matrix import View
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, list_indices
+from lanescope.reader.threads.cute.tensors import ZERO, CuteTensor, get_element, list_indices
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import store_place
 from lanescope.reader.threads.memory.matrix_reads import count_sum
 from lanescope.reader.threads.memory.records import ProductResult
-from lanescope.reader.threads.memory.storage import ZERO, DataBytes, Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import DataBytes, Pointer, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.cute.async_mma import AsyncMma

@@ -79,10 +79,9 @@ def _list_places(run: KernelRunner, tensor: CuteTensor) -> Ints | None:
     assert tensor.base is not None
     base, layout = tensor.base.offset, tensor.layout
     known = layout.size <= _MOST_ELEMENTS and all(abs(step) < 1 << 62 for step in list_leaves(layout.stride))
-    numbers = [_find_common(run, one) for one in (base, tensor.offset)] if known else [None]
-    if None in numbers:
+    first, moved = (_find_common(run, one) if known else None for one in (base, tensor.offset))
+    if first is None or moved is None:
         return None
-    first, moved = numbers
     indices = algebra.strip_swizzle(layout).list_indices() + moved
     indices = tensor.swizzle(indices) if tensor.swizzle is not None else indices
     places: Ints = np.asarray(indices, np.int64) * tensor.base.type.size + first
