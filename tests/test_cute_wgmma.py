@@ -153,3 +153,288 @@ def test_a_type_that_a_call_deduces_is_that_of_its_only_alias() -> None:
     calling = "void call(void* p, float* C) {\n  using E = half_t;\n  launch((E*)p, (E*)p, C, 512, 512, 512);\n}\n"
     text = plant((head, deduced), ("    __syncthreads();\n    warpgroup_arrive", "    warpgroup_arrive"), text=GEMM)
     assert [one.code for one in check.check_text(text + calling).findings] == ["barrier_missing"]
+
+
+# Two warpgroups multiply tiles that one thread copies by TMA
+BULK = r"""#include <cute/tensor.hpp>
+#include <cutlass/arch/barrier.h>
+using namespace cute;
+
+template <class T, class LA, class LB, int Stages>
+struct Smem {
+  alignas(128) ArrayEngine<T, cosize_v<LA>> a;
+  alignas(128) ArrayEngine<T, cosize_v<LB>> b;
+  uint64_t full[Stages];
+  uint64_t empty[Stages];
+};
+
+template <class Shape, class Tile, class T, class LA, class TmaA, class LB, class TmaB, class TD, class StrideD, class Mma>
+__global__ static __launch_bounds__(256)
+void tma_gemm(Shape problem, Tile tile, CUTLASS_GRID_CONSTANT TmaA const load_a, CUTLASS_GRID_CONSTANT TmaB const load_b,
+              TD* D, StrideD dD, Mma mma, float alpha) {
+  constexpr int P = size<2>(LA{});
+  auto [M, N, K] = problem;
+  Tensor tensor_a = load_a.get_tma_tensor(make_shape(M, K));
+  Tensor tensor_b = load_b.get_tma_tensor(make_shape(N, K));
+  Tensor tensor_d = make_tensor(make_gmem_ptr(D), make_shape(M, N), dD);
+
+  auto where = make_coord(blockIdx.y, blockIdx.x, _);
+  Tensor gA = local_tile(tensor_a, tile, where, Step<_1, X, _1>{});
+  Tensor gB = local_tile(tensor_b, tile, where, Step<X, _1, _1>{});
+  Tensor gD = local_tile(tensor_d, tile, where, Step<_1, _1, X>{});
+
+  extern __shared__ __align__(1024) char storage[];
+  auto& s = *reinterpret_cast<Smem<T, LA, LB, P>*>(storage);
+  Tensor sA = make_tensor(make_smem_ptr(s.a.begin()), LA{});
+  Tensor sB = make_tensor(make_smem_ptr(s.b.begin()), LB{});
+
+  auto [tAgA, tAsA] = tma_partition(load_a, Int<0>{}, Layout<_1>{}, group_modes<0, 2>(sA), group_modes<0, 2>(gA));
+  auto [tBgB, tBsB] = tma_partition(load_b, Int<0>{}, Layout<_1>{}, group_modes<0, 2>(sB), group_modes<0, 2>(gB));
+  constexpr int bytes = int(sizeof(T)) * (size<0>(LA{}) * size<1>(LA{}) + size<0>(LB{}) * size<1>(LB{}));
+
+  bool leader = threadIdx.x / 32 == 0 && cute::elect_one_sync();
+  if (leader) {
+    for (int i = 0; i < P; ++i) {
+      cute::initialize_barrier(s.full[i], 1);
+      cute::initialize_barrier(s.empty[i], 256);
+    }
+    cutlass::arch::fence_barrier_init();
+  }
+  __syncthreads();
+
+  int tiles = size<1>(tAgA);
+  int issued = 0;
+  for (; issued < P; ++issued) {
+    if (leader) {
+      cute::set_barrier_transaction_bytes(s.full[issued], bytes);
+      copy(load_a.with(s.full[issued]), tAgA(_, issued), tAsA(_, issued));
+      copy(load_b.with(s.full[issued]), tBgB(_, issued), tBsB(_, issued));
+    }
+  }
+
+  auto thread_mma = mma.get_thread_slice(threadIdx.x);
+  Tensor tCgD = thread_mma.partition_C(gD);
+  Tensor tCrA = thread_mma.make_fragment_A(thread_mma.partition_A(sA));
+  Tensor tCrB = thread_mma.make_fragment_B(thread_mma.partition_B(sB));
+  Tensor accum = thread_mma.make_fragment_C(tCgD);
+  mma.accumulate_ = GMMA::ScaleOut::Zero;
+
+  int stage = 0, phase = 0;
+  for (int t = 0; t < tiles; ++t) {
+    cute::wait_barrier(s.full[stage], phase);
+    warpgroup_arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tCrA); ++k) {
+      gemm(mma, tCrA(_, _, k, stage), tCrB(_, _, k, stage), accum);
+      mma.accumulate_ = GMMA::ScaleOut::One;
+    }
+    warpgroup_commit_batch();
+    warpgroup_wait<0>();
+    cute::arrive_barrier(s.empty[stage]);
+    if (leader && issued < tiles) {
+      cute::wait_barrier(s.empty[stage], phase);
+      cute::set_barrier_transaction_bytes(s.full[stage], bytes);
+      copy(load_a.with(s.full[stage]), tAgA(_, issued), tAsA(_, stage));
+      copy(load_b.with(s.full[stage]), tBgB(_, issued), tBsB(_, stage));
+    }
+    ++issued;
+    if (++stage == P) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+
+  for (int i = 0; i < size(accum); ++i) {
+    tCgD(i) = TD(alpha * accum(i));
+  }
+}
+
+void launch(cutlass::bfloat16_t const* A, cutlass::bfloat16_t const* B, cutlass::bfloat16_t* D, int m, int n, int k, float alpha) {
+  using T = cutlass::bfloat16_t;
+  auto problem = make_shape(m, n, k);
+  auto tile = make_shape(Int<128>{}, Int<256>{}, Int<64>{});
+  auto la = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
+  auto lb = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<256>{}, Int<64>{}, Int<4>{}));
+  Tensor mA = make_tensor(make_gmem_ptr(A), make_shape(m, k), make_stride(k, Int<1>{}));
+  Tensor mB = make_tensor(make_gmem_ptr(B), make_shape(n, k), make_stride(k, Int<1>{}));
+  auto load_a = make_tma_atom(SM90_TMA_LOAD{}, mA, la(_, _, 0), make_shape(Int<128>{}, Int<64>{}));
+  auto load_b = make_tma_atom(SM90_TMA_LOAD{}, mB, lb(_, _, 0), make_shape(Int<256>{}, Int<64>{}));
+  TiledMMA mma = make_tiled_mma(SM90_64x256x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::K>{}, Layout<Shape<_2, _1, _1>>{});
+  auto dD = make_stride(n, Int<1>{});
+  auto* kernel = &tma_gemm<decltype(problem), decltype(tile), T, decltype(la), decltype(load_a), decltype(lb), decltype(load_b),
+                           T, decltype(dD), decltype(mma)>;
+  int smem = sizeof(Smem<T, decltype(la), decltype(lb), 4>);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem);
+  dim3 grid(n / 256, m / 128);
+  kernel<<<grid, size(mma), smem>>>(problem, tile, load_a, load_b, D, dD, mma, alpha);
+}
+"""
+
+
+def test_d_of_tiles_that_tma_copies_is_known() -> None:
+    report = check_whole(BULK)
+    assert (report.findings, report.open) == ((), ())
+
+
+BULK_MISTAKES = [
+    ("auto dD = make_stride(n, Int<1>{})", "auto dD = make_stride(m, Int<1>{})", "product_broken", "m, Int<1>{}"),
+    ("make_shape(n, k), make_stride(k,", "make_shape(n, k), make_stride(n,", "product_broken", "n,"),
+    ("t < tiles; ++t", "t < tiles - 1; ++t", "k_slices_left", "t < tiles - 1"),
+    ("Step<X, _1, _1>", "Step<_1, X, _1>", "cute_copy_misfit", "_1, X, _1>{});\n  Tensor gD"),
+    ("    warpgroup_commit_batch();\n", "", "wgmma_commit_missing", "warpgroup_wait<0>"),
+]
+
+
+@for_each(("right", "wrong", "code", "place"), BULK_MISTAKES, sample=1)
+def test_a_mistake_around_tma_copies_is_found(right: str, wrong: str, code: str, place: str) -> None:
+    planted = plant((right, wrong), text=BULK)
+    (found,) = check.check_text(planted, search=True).findings
+    line = planted[planted.rfind("\n", 0, found.span[0]) + 1 : planted.find("\n", planted.find(place, found.span[0] - 80))]
+    assert found.code == code and place.split("\n")[0] in line
+
+
+def test_an_exchanged_block_is_named_where_it_is_chosen() -> None:
+    wrong = "make_coord(blockIdx.x, blockIdx.y, _)"
+    planted = plant(("make_coord(blockIdx.y, blockIdx.x, _)", wrong), text=BULK)
+    (open_,) = check_whole(planted).open
+    assert "a TMA copy loads a tile beyond the last row of" in open_.message
+
+
+# One CTA multiplies through tensor memory
+UMMA = r"""#include <cute/tensor.hpp>
+#include <cutlass/arch/barrier.h>
+using namespace cute;
+
+template <class TA, class TB, class LA, class LB>
+struct Shared {
+  alignas(128) ArrayEngine<TA, cosize_v<LA>> A;
+  alignas(128) ArrayEngine<TB, cosize_v<LB>> B;
+  alignas(16) uint64_t mma_done;
+  alignas(16) uint64_t tma_done;
+  alignas(16) uint32_t tmem_base;
+  CUTE_DEVICE constexpr auto tensor_sA() { return make_tensor(make_smem_ptr(A.begin()), LA{}); }
+  CUTE_DEVICE constexpr auto tensor_sB() { return make_tensor(make_smem_ptr(B.begin()), LB{}); }
+};
+
+template <class Storage, class TensorA, class TensorB, class TensorD, class Tiler, class Mma, class TmaA, class TmaB>
+__global__ static void umma_kernel(TensorA mA, TensorB mB, TensorD mD, Tiler tiler, Mma mma,
+                                   CUTE_GRID_CONSTANT TmaA const tma_a, CUTE_GRID_CONSTANT TmaB const tma_b) {
+  auto coord = make_coord(blockIdx.x, blockIdx.y, _);
+  Tensor gA = local_tile(mA, tiler, coord, Step<_1, X, _1>{});
+  Tensor gB = local_tile(mB, tiler, coord, Step<X, _1, _1>{});
+  Tensor gD = local_tile(mD, tiler, coord, Step<_1, _1, X>{});
+
+  extern __shared__ char smem[];
+  Storage& st = *reinterpret_cast<Storage*>(smem);
+  Tensor tCsA = st.tensor_sA();
+  Tensor tCsB = st.tensor_sB();
+
+  ThrMMA cta_mma = mma.get_slice(0);
+  Tensor tCgA = cta_mma.partition_A(gA);
+  Tensor tCgB = cta_mma.partition_B(gB);
+  Tensor tCgD = cta_mma.partition_C(gD);
+  Tensor tCrA = cta_mma.make_fragment_A(tCsA);
+  Tensor tCrB = cta_mma.make_fragment_B(tCsB);
+  Tensor tCtAcc = cta_mma.make_fragment_C(tCgD);
+
+  uint32_t elect = cute::elect_one_sync();
+  bool warp0 = threadIdx.x / 32 == 0;
+  using Alloc = cute::TMEM::Allocator1Sm;
+  Alloc alloc{};
+  if (warp0) {
+    alloc.allocate(Alloc::Sm100TmemCapacityColumns, &st.tmem_base);
+  }
+  __syncthreads();
+  tCtAcc.data() = st.tmem_base;
+
+  auto [tAgA, tAsA] = tma_partition(tma_a, Int<0>{}, Layout<_1>{}, group_modes<0, 3>(tCsA), group_modes<0, 3>(tCgA));
+  auto [tBgB, tBsB] = tma_partition(tma_b, Int<0>{}, Layout<_1>{}, group_modes<0, 3>(tCsB), group_modes<0, 3>(tCgB));
+  int bytes = sizeof(make_tensor_like(tAsA)) + sizeof(make_tensor_like(tBsB));
+
+  if (warp0 && elect) {
+    cute::initialize_barrier(st.mma_done, 1);
+    cute::initialize_barrier(st.tma_done, 1);
+  }
+  int mma_phase = 0, tma_phase = 0;
+  __syncthreads();
+
+  mma.accumulate_ = UMMA::ScaleOut::Zero;
+  for (int kt = 0; kt < size<3>(tCgA); ++kt) {
+    if (warp0 && elect) {
+      cute::set_barrier_transaction_bytes(st.tma_done, bytes);
+      copy(tma_a.with(st.tma_done), tAgA(_, kt), tAsA);
+      copy(tma_b.with(st.tma_done), tBgB(_, kt), tBsB);
+    }
+    cute::wait_barrier(st.tma_done, tma_phase);
+    tma_phase ^= 1;
+    if (warp0) {
+      for (int kb = 0; kb < size<2>(tCrA); ++kb) {
+        gemm(mma, tCrA(_, _, kb), tCrB(_, _, kb), tCtAcc);
+        mma.accumulate_ = UMMA::ScaleOut::One;
+      }
+      cutlass::arch::umma_arrive(&st.mma_done);
+    }
+    cute::wait_barrier(st.mma_done, mma_phase);
+    mma_phase ^= 1;
+  }
+
+  TiledCopy t2r = make_tmem_copy(SM100_TMEM_LOAD_32dp32b1x{}, tCtAcc);
+  ThrCopy thr = t2r.get_slice(threadIdx.x);
+  Tensor tDtAcc = thr.partition_S(tCtAcc);
+  Tensor tDgD = thr.partition_D(tCgD);
+  Tensor tDrD = make_fragment_like(tDgD);
+  copy(t2r, tDtAcc, tDrD);
+  copy(tDrD, tDgD);
+  __syncthreads();
+  if (warp0) {
+    alloc.release_allocation_lock();
+    alloc.free(st.tmem_base, Alloc::Sm100TmemCapacityColumns);
+  }
+}
+
+void launch(half_t const* A, half_t const* B, float* D, int m, int n, int k) {
+  Tensor mA = make_tensor(make_gmem_ptr(A), make_layout(make_shape(m, k), make_stride(k, Int<1>{})));
+  Tensor mB = make_tensor(make_gmem_ptr(B), make_layout(make_shape(n, k), make_stride(k, Int<1>{})));
+  Tensor mD = make_tensor(make_gmem_ptr(D), make_layout(make_shape(m, n), make_stride(n, Int<1>{})));
+  TiledMMA mma = make_tiled_mma(SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::K>{});
+  auto bM = tile_size<0>(mma);
+  auto bN = tile_size<1>(mma);
+  auto bK = tile_size<2>(mma) * Int<4>{};
+  auto tiler = make_shape(bM, bN, bK);
+  auto shape_a = partition_shape_A(mma, make_shape(size<0>(tiler), size<2>(tiler)));
+  auto shape_b = partition_shape_B(mma, make_shape(size<1>(tiler), size<2>(tiler)));
+  auto sA = UMMA::tile_to_mma_shape(UMMA::Layout_K_SW128_Atom<half_t>{}, shape_a);
+  auto sB = UMMA::tile_to_mma_shape(UMMA::Layout_K_SW128_Atom<half_t>{}, shape_b);
+  using Storage = Shared<half_t, half_t, decltype(sA), decltype(sB)>;
+  Copy_Atom tma_a = make_tma_atom(SM90_TMA_LOAD{}, mA, sA, select<0, 2>(tiler));
+  Tensor tA = tma_a.get_tma_tensor(shape(mA));
+  Copy_Atom tma_b = make_tma_atom(SM90_TMA_LOAD{}, mB, sB, select<1, 2>(tiler));
+  Tensor tB = tma_b.get_tma_tensor(shape(mB));
+  auto* kernel = &umma_kernel<Storage, decltype(tA), decltype(tB), decltype(mD), decltype(tiler), decltype(mma), decltype(tma_a),
+                              decltype(tma_b)>;
+  int bytes = sizeof(Storage);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  dim3 grid(ceil_div(m, bM), ceil_div(n, bN));
+  kernel<<<grid, 128, bytes>>>(tA, tB, mD, tiler, mma, tma_a, tma_b);
+}
+"""
+
+
+def test_d_of_a_right_kernel_in_tensor_memory_is_known() -> None:
+    report = check_whole(UMMA)
+    assert (report.findings, report.open) == ((), ())
+
+
+UMMA_MISTAKES = [
+    ("make_shape(m, n), make_stride(n,", "make_shape(m, n), make_stride(m,", "product_broken", "m,"),
+    ("tCrB(_, _, kb), tCtAcc", "tCrB(_, _, 0), tCtAcc", "product_broken", "0), tCtAcc"),
+    ("kt < size<3>(tCgA)", "kt < size<3>(tCgA) - 1", "k_slices_left", "kt < size<3>(tCgA) - 1"),
+    ("        mma.accumulate_ = UMMA::ScaleOut::One;\n", "", "accumulator_reset", "mma.accumulate_"),
+]
+
+
+@for_each(("right", "wrong", "code", "place"), UMMA_MISTAKES, sample=1)
+def test_a_mistake_in_a_kernel_of_tensor_memory_is_found(right: str, wrong: str, code: str, place: str) -> None:
+    planted = plant((right, wrong), text=UMMA)
+    (found,) = check.check_text(planted, search=True).findings
+    assert (found.code, planted[found.span[0] :].startswith(place)) == (code, True)

@@ -70,6 +70,9 @@ class SearchedRun(KnownRun):
             return None
         depths = (self.known.k,) if self.given is not None else _DEPTHS
         verdict = next(self._shorten(depths[-1]).list_verdicts())
+        if not verdict.runners and not verdict.unsized:  # its first stages may need more of K
+            depths = (self.known.k,)
+            verdict = next(self.list_verdicts())
         if verdict.unsized:
             return self._search_lines(verdict.unsized, certain)
         sides, wrong = self._find_sides(verdict, certain)
