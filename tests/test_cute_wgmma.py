@@ -289,7 +289,9 @@ BULK_MISTAKES = [
 def test_a_mistake_around_tma_copies_is_found(right: str, wrong: str, code: str, place: str) -> None:
     planted = plant((right, wrong), text=BULK)
     (found,) = check.check_text(planted, search=True).findings
-    line = planted[planted.rfind("\n", 0, found.span[0]) + 1 : planted.find("\n", planted.find(place, found.span[0] - 80))]
+    line = planted[
+        planted.rfind("\n", 0, found.span[0]) + 1 : planted.find("\n", planted.find(place, found.span[0] - 80))
+    ]
     assert found.code == code and place.split("\n")[0] in line
 
 

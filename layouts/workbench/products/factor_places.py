@@ -39,6 +39,9 @@ class MatrixPoints(NamedTuple):
     depth: int = 0
 
 
+UNNAMED = "an array"  # of which elements are not known
+
+
 class OtherFactor(NamedTuple):
     """An array of which elements of D take elements of others. site: the load of those, if most take their own."""
 
@@ -79,7 +82,7 @@ def find_other_factor(points: Iterable[MatrixPoints], sizes: tuple[int, int]) ->
     for array, of_array in arrays.items():
         offsets = np.concatenate([one.points.offsets for one in of_array])
         if not array:
-            return OtherFactor("an array")
+            return OtherFactor(UNNAMED)
         if len(np.unique(offsets)) == 1:
             continue
         if not any(np.array_equal(offsets, of) for of in _list_own_offsets(of_array, sizes)):

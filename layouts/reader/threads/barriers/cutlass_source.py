@@ -286,6 +286,7 @@ struct PipelineTmaAsync {{
 
 # where mbarriers are not followed: nothing waits, and the first thread of a warp is elected
 _WAIT = re.compile(r'asm volatile\("{ \.reg \.pred p; again: .*\n.*')
+_GROUP = re.compile(r'asm volatile\("cp\.async\.bulk\.\w+_group.*?\); }')
 _ELECT = re.compile(r'asm volatile\("{ \.reg \.pred p; elect.*')
 
 
@@ -298,5 +299,5 @@ def parse_library(start: int, barriers: bool, waits: bool = True) -> tuple[str, 
     """
     source = _GROUPS + (_SOURCE if barriers else "")
     if not waits:
-        source = _ELECT.sub("chosen_ = threadIdx.x % 32 == 0;", _WAIT.sub("", source))
+        source = _ELECT.sub("chosen_ = threadIdx.x % 32 == 0;", _WAIT.sub("", _GROUP.sub("}", source)))
     return source, tuple(cxx.parse_cxx(make_plain_source(" " * start + source)))

@@ -20,7 +20,7 @@ from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
 from lanescope.reader.threads.cute.tiled import MmaAtomName, ThreadSlice, make_tiled_mma, partition as partition_operand
-from lanescope.reader.threads.language.numbers import Number, ThreadNumber
+from lanescope.reader.threads.language.numbers import LONG, Number, ThreadNumber, make_number
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.storage import LocalMemory, spread_number
 from lanescope.tiles.mma import SIDES, TiledMMA
@@ -172,6 +172,7 @@ def partition_accumulators(call: CuteCall) -> CuteTensor | None:
     layout = make_strided(run, shape, "left")
     if layout is None or mma.threads == 1:
         return None
+    mma = mma if mma.thread is not None else replace(mma, thread=make_number(0, LONG))  # all threads have as many
     return note_fragment(run, partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
 
 

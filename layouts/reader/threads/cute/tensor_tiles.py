@@ -40,7 +40,7 @@ _RESET = (
 )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class TensorTiles:
     """The D of a kernel in tensor memory.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ACCESS_BYTES, _REGISTER_BYTES = 16, 4
 _MOST_ELEMENTS = 1 << 17  # of a tile
-_UNREAD = "a TMA copy overwrites a tile that no product has read before in the order of the code"
+_UNREAD = "warps that copy and warps that multiply may be others, and the order of their work is not followed"
 _OUTSIDE = "a TMA copy loads a tile beyond the last row of {}"
 
 
