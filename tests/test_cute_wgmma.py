@@ -168,10 +168,11 @@ struct Smem {
   uint64_t empty[Stages];
 };
 
-template <class Shape, class Tile, class T, class LA, class TmaA, class LB, class TmaB, class TD, class StrideD, class Mma>
+template <class Shape, class Tile, class T, class LA, class TmaA, class LB, class TmaB, class TD, class StrideD,
+          class Mma>
 __global__ static __launch_bounds__(256)
-void tma_gemm(Shape problem, Tile tile, CUTLASS_GRID_CONSTANT TmaA const load_a, CUTLASS_GRID_CONSTANT TmaB const load_b,
-              TD* D, StrideD dD, Mma mma, float alpha) {
+void tma_gemm(Shape problem, Tile tile, CUTLASS_GRID_CONSTANT TmaA const load_a,
+              CUTLASS_GRID_CONSTANT TmaB const load_b, TD* D, StrideD dD, Mma mma, float alpha) {
   constexpr int P = size<2>(LA{});
   auto [M, N, K] = problem;
   Tensor tensor_a = load_a.get_tma_tensor(make_shape(M, K));
@@ -249,7 +250,8 @@ void tma_gemm(Shape problem, Tile tile, CUTLASS_GRID_CONSTANT TmaA const load_a,
   }
 }
 
-void launch(cutlass::bfloat16_t const* A, cutlass::bfloat16_t const* B, cutlass::bfloat16_t* D, int m, int n, int k, float alpha) {
+void launch(cutlass::bfloat16_t const* A, cutlass::bfloat16_t const* B, cutlass::bfloat16_t* D, int m, int n, int k,
+            float alpha) {
   using T = cutlass::bfloat16_t;
   auto problem = make_shape(m, n, k);
   auto tile = make_shape(Int<128>{}, Int<256>{}, Int<64>{});
@@ -259,10 +261,11 @@ void launch(cutlass::bfloat16_t const* A, cutlass::bfloat16_t const* B, cutlass:
   Tensor mB = make_tensor(make_gmem_ptr(B), make_shape(n, k), make_stride(k, Int<1>{}));
   auto load_a = make_tma_atom(SM90_TMA_LOAD{}, mA, la(_, _, 0), make_shape(Int<128>{}, Int<64>{}));
   auto load_b = make_tma_atom(SM90_TMA_LOAD{}, mB, lb(_, _, 0), make_shape(Int<256>{}, Int<64>{}));
-  TiledMMA mma = make_tiled_mma(SM90_64x256x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::K>{}, Layout<Shape<_2, _1, _1>>{});
+  TiledMMA mma = make_tiled_mma(SM90_64x256x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::K>{},
+                                Layout<Shape<_2, _1, _1>>{});
   auto dD = make_stride(n, Int<1>{});
-  auto* kernel = &tma_gemm<decltype(problem), decltype(tile), T, decltype(la), decltype(load_a), decltype(lb), decltype(load_b),
-                           T, decltype(dD), decltype(mma)>;
+  auto* kernel = &tma_gemm<decltype(problem), decltype(tile), T, decltype(la), decltype(load_a), decltype(lb),
+                           decltype(load_b), T, decltype(dD), decltype(mma)>;
   int smem = sizeof(Smem<T, decltype(la), decltype(lb), 4>);
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem);
   dim3 grid(n / 256, m / 128);
@@ -398,7 +401,8 @@ void launch(half_t const* A, half_t const* B, float* D, int m, int n, int k) {
   Tensor mA = make_tensor(make_gmem_ptr(A), make_layout(make_shape(m, k), make_stride(k, Int<1>{})));
   Tensor mB = make_tensor(make_gmem_ptr(B), make_layout(make_shape(n, k), make_stride(k, Int<1>{})));
   Tensor mD = make_tensor(make_gmem_ptr(D), make_layout(make_shape(m, n), make_stride(n, Int<1>{})));
-  TiledMMA mma = make_tiled_mma(SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::K>{});
+  using Atom = SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::K>;
+  TiledMMA mma = make_tiled_mma(Atom{});
   auto bM = tile_size<0>(mma);
   auto bN = tile_size<1>(mma);
   auto bK = tile_size<2>(mma) * Int<4>{};
@@ -412,8 +416,8 @@ void launch(half_t const* A, half_t const* B, float* D, int m, int n, int k) {
   Tensor tA = tma_a.get_tma_tensor(shape(mA));
   Copy_Atom tma_b = make_tma_atom(SM90_TMA_LOAD{}, mB, sB, select<1, 2>(tiler));
   Tensor tB = tma_b.get_tma_tensor(shape(mB));
-  auto* kernel = &umma_kernel<Storage, decltype(tA), decltype(tB), decltype(mD), decltype(tiler), decltype(mma), decltype(tma_a),
-                              decltype(tma_b)>;
+  auto* kernel = &umma_kernel<Storage, decltype(tA), decltype(tB), decltype(mD), decltype(tiler), decltype(mma),
+                              decltype(tma_a), decltype(tma_b)>;
   int bytes = sizeof(Storage);
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   dim3 grid(ceil_div(m, bM), ceil_div(n, bN));
