@@ -311,9 +311,8 @@ def _partition_tiles(call: CuteCall) -> tuple[Any, Any] | None:
             f"The tile in shared memory has {sizes[0]:,} elements and that in global memory {sizes[1]:,}: CuTe does not"
             " compile this tma_partition."
         )
-        of_atom = atom.misfit if isinstance(atom, TmaCopy) else None
-        misfit = run.barriers.asynchronous.misfit or of_atom or (why, run.find_own_place(call.node.span))
-        run.barriers.asynchronous.misfit = misfit
+        trace, of_atom = run.barriers.asynchronous, getattr(atom, "misfit", None)
+        trace.misfit = trace.misfit or of_atom or (why, run.find_own_place(call.node.span))
     elif run.barriers is None and (call.values[1] != 0 or measure(call.values[2]) != 1):
         return None  # a part for each block of a cluster
     return (tensor, tile) if isinstance(atom, TmaCopy) else None
