@@ -48,6 +48,10 @@ class OtherFactor(NamedTuple):
     array: str
     site: Span | None = None
 
+    def describe(self) -> str:
+        which = "that are not of their rows or columns" if self.array != UNNAMED else "that are not known"
+        return f"its elements are combined with elements of {self.array} {which}"
+
 
 def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
     """Yield (record, warp, points) of what elements of D are combined with: rows and columns within the instruction."""

@@ -11,7 +11,7 @@ import numpy as np
 from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
-from lanescope.workbench.products.factor_places import UNNAMED, MatrixPoints, OtherFactor, Points, find_other_factor
+from lanescope.workbench.products.factor_places import MatrixPoints, OtherFactor, Points, find_other_factor
 from lanescope.workbench.products.known_matrices import KnownMatrices
 from lanescope.workbench.products.matrix_orders import ABSENT, MatrixOrder, OperandLines, list_orders, read_lines
 from lanescope.workbench.products.product_origins import Block
@@ -203,9 +203,7 @@ def _judge_order(
         again = OpenPart(f"in block {max(corners, key=lambda one: one[2])}, {_NO_BATCH}")
         return (len(fragments), 5 if deep == AGAIN else 8), again if deep == AGAIN else UNCOVERED
     if other := find_other_factor(factors, order.sizes):
-        which = "that are not of their rows or columns" if other.array != UNNAMED else "that are not known"
-        reason = f"its elements are combined with elements of {other.array} {which}"
-        return (len(fragments), 7), OpenPart(reason, other.site, factor=other)
+        return (len(fragments), 7), OpenPart(other.describe(), other.site, factor=other)
     if leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
         return (len(fragments), 8), UNCOVERED
     return _WHOLE, None
