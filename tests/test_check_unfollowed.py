@@ -217,6 +217,13 @@ def test_a_helper_counts_where_a_kernel_includes_it(tmp_path: Path, monkeypatch:
     assert "no kernel of the file" not in output
 
 
+def test_what_a_file_without_code_of_its_own_includes_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "gemm.cuh").write_text(RIGHT)
+    (tmp_path / "gemm.cu").write_text('// one instance\n#define SIZE \\\n  16\n#include "gemm.cuh"\n')
+    output = CliRunner().invoke(app, [str(tmp_path / "gemm.cu"), "--no-cache"]).output
+    assert "the fragments of the kernel with mma have a verdict" in output
+
+
 @for_each(
     ("wrapped", "operand"),
     [(False, "A in mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), (True, "A in multiply(d, a, b)")],

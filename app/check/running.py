@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 import traceback
@@ -24,6 +25,7 @@ from lanescope.app.check.facts import (
 from lanescope.app.check.includes import write_kernels
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.job import run_within
+from lanescope.cxx.source_text import strip_comments
 from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, format_count, shorten_value
@@ -82,6 +84,7 @@ def check_source(
     source = write_kernels(source)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
+        headers = headers if _has_own_code(source) else []
         late = time.monotonic() + REPAIRING * seconds
         with omit_when(lambda: time.monotonic() > late):
             result = run_within(
@@ -104,6 +107,12 @@ def check_source(
         return _make_unread(source, f"The file is not checked. {error}", None)
     except Exception as error:  # an internal error ends only the check of this file
         return make_failed_report(source, describe_internal_error(error))
+
+
+def _has_own_code(source: SourceText) -> bool:
+    """Return whether a file has more than directives: of one that only includes others, these are checked."""
+    own = next((piece.file_text for piece in source.pieces if piece.name == source.name), source.text)
+    return re.sub(r"^[ \t]*#(?:\\\n|.)*", "", strip_comments(own), flags=re.M).strip() != ""
 
 
 def _write_command(name: str, seconds: float, choices: Mapping[str, str], target: str) -> str:

@@ -42,25 +42,25 @@ def check_tiled_mmas(text: str) -> list[Pitfall]:
 
 def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
     third = _find_argument(term, 2, *_PERMUTATION)
-    span = third.span if isinstance(third, SyntaxTerm) else term.span
     try:
         tiled = tiled_mma(body["atom"], body["atom_layout"], body.get("permutation"))
     except LayoutError as error:
         if error.code in REFUSED:
-            second = _find_argument(term, 1, *_ATOM_LAYOUT) if error.field == "atom_layout" else third
-            at = second.span if isinstance(second, SyntaxTerm) else term.span
-            yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", at)
+            wrong = _find_argument(term, 1, *_ATOM_LAYOUT) if error.field == "atom_layout" else third
+            yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", _get_span(wrong, term))
         return
+    modes = (third.angle or third.args or ()) if isinstance(third, SyntaxTerm) else ()
     for note in list_coverage_notes(tiled):
-        modes = third.angle if isinstance(third, SyntaxTerm) and third.angle else third.args if third else ()
-        wrong = [
-            n
-            for n, (mode_size, covered_size) in enumerate(zip(tiled.shape, compute_covered_tile(tiled), strict=True))
-            if mode_size != covered_size
-        ]
-        mode = modes[wrong[0]] if modes and wrong and wrong[0] < len(modes) else None
-        place = mode.span if isinstance(mode, SyntaxTerm) and mode.span != (0, 0) else span
-        yield Pitfall("tiled_mma_permutation", note, place)
+        sizes = zip(tiled.shape, compute_covered_tile(tiled), strict=True)
+        uncovered = next((n for n, (size, covered) in enumerate(sizes) if size != covered), len(modes))
+        mode = modes[uncovered] if uncovered < len(modes) else None
+        yield Pitfall("tiled_mma_permutation", note, _get_span(mode, third if isinstance(third, SyntaxTerm) else term))
+
+
+def _get_span(argument: Any, around: SyntaxTerm) -> tuple[int, int]:
+    """Return where an argument is, or what is around it if it has no place of its own."""
+    own = isinstance(argument, SyntaxTerm) and argument.span != (0, 0)
+    return argument.span if own else around.span
 
 
 def _find_argument(term: SyntaxTerm, n: int, *names: str) -> Any:
