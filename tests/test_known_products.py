@@ -148,7 +148,7 @@ OPEN = {
         "stored",
         "asm volatile",
     ),
-    "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix that blockIdx.z chooses", "c[r * N"),
+    "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix that the block chooses", "c[r * N"),
     "A times A": (("b = B +", "b = A +"), "both operands are loaded from A", MULTIPLIED),
     "the scale of the next column": (("sb[n]", "sb[n + 1]"), "elements of sb", NAME),
     "rows that are not stored": (
@@ -258,7 +258,7 @@ def test_tall_tiles_of_an_unknown_grid_are_inside_the_matrices() -> None:
 def test_blocks_that_compute_tiles_of_others_again_are_open() -> None:
     alone = [(f"{name} + blockIdx.z * {sizes} + ", f"{name} + ") for name, sizes in (("A", "M * K"), ("B", "N * K"))]
     ((message, at),) = list_points(*alone, (" + blockIdx.z * M * N", " + (blockIdx.z > 8)"))
-    assert "block (0, 0, 1), A, B and D are not of one matrix that blockIdx.z" in message and at.startswith(NAME)
+    assert "block (0, 0, 1), A, B and D are not of one matrix that the block" in message and at.startswith(NAME)
     ((message, _),) = list_points(
         *alone, (" + blockIdx.z * M * N", ""), ("blockIdx.x * 8", "(blockIdx.z * gridDim.y + blockIdx.x) * 8")
     )

@@ -41,6 +41,45 @@ LOAD, DEPTH = "x[i] = *reinterpret", "k * 32 + t * 4 + i / 2 * 16"
 SQUARE = LAUNCH.replace("sb, M, N, K);\n", "sb, M, N, M);\n")
 
 
+BATCHES = plant(  # one of x, the matrices of a batch along y
+    ("row = blockIdx.y * 32", "tiles = N / 8, row = blockIdx.x / tiles * 32"),
+    ("col = blockIdx.x * 8", "col = blockIdx.x % tiles * 8"),
+    *((f"blockIdx.z * {size}", f"blockIdx.y * {size}") for size in ("M * K", "N * K", "M * N")),
+    text=KERNEL + LAUNCH,
+)
+BATCHES = plant(
+    ("dim3(N / 8, M / 32)", "dim3(N / 8 * (M / 32), batch)"),
+    ("int K) {\n  gemm", "int K, int batch) {\n  gemm"),
+    text=BATCHES,
+)
+PARTS = plant(  # of K, each stored in a matrix of its own
+    ("blockIdx.z * M * K", "blockIdx.z * (K / gridDim.z)"),
+    ("blockIdx.z * N * K", "blockIdx.z * (K / gridDim.z)"),
+    ("k < K / 32", "k < K / 32 / gridDim.z"),
+    ("sa[r] * sb[n] * d[i]", "d[i]"),
+    ("M / 32)", "M / 32, parts)"),
+    ("int K) {\n  gemm", "int K, int parts) {\n  gemm"),
+    text=KERNEL + LAUNCH,
+)
+
+
+@for_each(
+    ("text", "wrong"),
+    [
+        (BATCHES, ("blockIdx.y * M * K", "blockIdx.y * M * N")),
+        (BATCHES, ("C + blockIdx.y", "C + blockIdx.z")),
+        (PARTS, ("C + blockIdx.z * M * N", "C + blockIdx.z * M * K")),
+        (PARTS, ("A + blockIdx.z * (K / gridDim.z)", "A + blockIdx.z * 32")),
+    ],
+    ids=["batches", "batches that share D", "parts of K", "parts that overlap"],
+)
+def test_a_matrix_for_each_block_along_y_or_for_each_part_of_k(text: str, wrong: tuple[str, str]) -> None:
+    report = check_whole(text)
+    assert report.open == () == report.findings
+    report = check_whole(plant(wrong, text=text))
+    assert report.findings or any("not known to be A·B" in point.message for point in report.open)
+
+
 @for_each(
     ("change", "mistakes"),
     [

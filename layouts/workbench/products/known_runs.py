@@ -35,6 +35,7 @@ USUAL = KnownMatrices()
 _UNIT = 128  # divides M, N and K of a launch that is run: tiles at the edges have their own code
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 6, 4  # of a grid that is not known: tiles of 256 × 256 are inside the matrices, the last one has odd indices
+_MOST_BATCHES = 4  # along y: then the last tile of the first one is run, too
 _FIRST_PRODUCTS = 1, 8, 64, 512
 WIDE = 2, 2  # the same of larger tiles
 SEVERAL = "its text has several choices of #if"
@@ -236,6 +237,7 @@ class KnownRun:
         depth = self.known.others if "blockIdx.z" in self.body else 1
         for x, y, z in [grid] if grid is not None else [(*PLANE, depth), (*WIDE, depth)]:
             between = [(x // 2, 0, 0)] if y == 1 else []  # of a line, whose blocks divide their number
+            between += [(x - 1, 0, 0)] if grid is not None and 1 < y <= _MOST_BATCHES else []
             blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
             verdict = self._run_blocks(sizes, blocks, (x, y, z))
             judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +41,7 @@ class OpenPart:
     choices: int = 0
 
 
-_NO_BATCH = "A, B and D are not of one matrix that blockIdx.z chooses, but of others, or beyond the matrices"
+_NO_BATCH = "A, B and D are not of one matrix that the block chooses, but of others, or beyond the matrices"
 UNCOVERED = OpenPart(UNSHOWN, whole=True)
 
 
@@ -204,9 +204,33 @@ def _judge_order(
         return (len(fragments), 5 if deep == AGAIN else 8), again if deep == AGAIN else UNCOVERED
     if other := find_other_factor(factors, order.sizes):
         return (len(fragments), 7), OpenPart(other.describe(), other.site, factor=other)
-    if leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
+    if leaves_gaps(corners, first) if grid is None else not _are_whole(order, fragments, corners, unit, grid):
         return (len(fragments), 8), UNCOVERED
     return _WHOLE, None
+
+
+def _find_axis(order: MatrixOrder, fragments: Sequence[KnownFragment]) -> int | None:
+    """Return which index of the block is the matrix of a batch: 2 for z; None if no block has another than the first."""
+    later = {(one.block, found) for one in fragments if (found := _find_matrix(order, one))}
+    return next((axis for axis in (2, 1, 0) if later and all(block[axis] == at for block, at in later)), None)
+
+
+def _are_whole(
+    order: MatrixOrder,
+    fragments: Sequence[KnownFragment],
+    corners: Mapping[Block, Sequence[tuple[int, int]]],
+    unit: tuple[int, int],
+    grid: Block,
+) -> bool:
+    """Return whether each tile of the first matrix of a batch is computed once; see are_whole. If the last block has a
+    tile, there are no more blocks than tiles.
+    """
+    axis = _find_axis(order, fragments)
+    x, y, z = (1 if n == axis else size for n, size in enumerate(grid))
+    last, elements = (x - 1, y - 1, 0), unit[0] * unit[1] * len(corners.get((0, 0, 0), ()))
+    if last in corners and x * y * elements > order.known.m * order.known.n:
+        return False
+    return are_whole(corners, order.sizes, unit, (x, y, z))
 
 
 def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
@@ -279,30 +303,34 @@ def _judge_sum(
     order: MatrixOrder, one: KnownFragment, a: Sequence[OperandLines], b: Sequence[OperandLines]
 ) -> tuple[int, str, tuple[int, ...]]:
     """Return (how much holds for a sum of rows of A times columns of B, why not all, what is wrong: see WrongPart)."""
-    batch = {a[0].matrix, b[0].matrix}
-    part = order.known.k * one.bits // max(one.bits, 8)
-    is_split = one.adds and one.depth > 1 and batch == {0}
-    part //= one.depth if is_split else 1
-    first = one.block[2] * part if is_split else 0
+    matrix, *place = order.split(one.place)
+    of_operands, of_result = {a[0].matrix, b[0].matrix}, set(np.unique(matrix).tolist())
     every = np.sort(np.concatenate([np.minimum(of_a.k, of_b.k) for of_a, of_b in zip(a, b, strict=True)]))
     every = every[every > ABSENT]
+    part = order.known.k * one.bits // max(one.bits, 8)
+    is_apart = of_result == {one.block[2]} and len(every) == part // one.depth  # in a matrix of its own
+    is_split = one.depth > 1 and of_operands == {0} and (one.adds or is_apart)
+    part //= one.depth if is_split else 1
+    first = one.block[2] * part if is_split else 0
     if not np.array_equal(every, order.part or np.arange(first, first + part)):
         return 3, f"it is not the sum over each of the K = {order.known.k} once", (0, 1)
-    matrix, *place = order.split(one.place)
     apart = (a[0].lines[one.row] != place[0]).any(), (b[0].lines[one.column] != place[1]).any()
     if any(apart):
         wrong = (*(n for n in (0, 1) if apart[n]), 2)
         return 4, "elements are not stored at their row and column of M × N", wrong
-    batch.update(np.unique(matrix).tolist())
-    return (6, "", ()) if batch == {0 if is_split else _find_matrix(order, one)} else (5, _NO_BATCH, (0, 1, 2))
+    matrices = of_operands | of_result
+    is_right = is_apart or of_result == {0} if is_split else matrices == {_find_matrix(order, one)}
+    return (6, "", ()) if is_right else (5, _NO_BATCH, (0, 1, 2))
 
 
 def _find_matrix(order: MatrixOrder, one: KnownFragment) -> int:
     """Return the matrix of a batch that elements have to be of: the first one if they are stored there, since z may
-    count tiles, too.
+    count tiles, too; else that of the index of the block that is the matrix where they are stored, or z.
     """
-    first = not one.adds and int(one.place.max()) < order.known.m * order.known.n
-    return 0 if first else one.block[2]
+    stored = int(order.split(one.place)[0].max())
+    if not one.adds and not stored:
+        return 0
+    return stored if stored and stored in one.block else one.block[2]
 
 
 def _have_other_k(a: OperandLines, b: OperandLines, depth: int) -> bool:
