@@ -7,6 +7,7 @@ and each column of B is one of a matrix, and each pair of them has one place in 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -55,11 +56,11 @@ def _has_several(rows: Ints) -> bool:
 
 
 def _is_repeated(fragments: Sequence[KnownFragment]) -> bool:
-    """Return whether several fragments of one block store the same elements of D."""
-    blocks: dict[tuple[int, int, int], list[Ints]] = {}
+    """Return whether several fragments store the same elements of D, but for blocks along z: these may take turns."""
+    layers: dict[int, list[Ints]] = {}
     for one in fragments:
-        blocks.setdefault(one.block, []).append(np.unique(one.place))
-    return any(len(np.unique(np.concatenate(of))) < sum(map(len, of)) for of in blocks.values())
+        layers.setdefault(one.block[2], []).append(np.unique(one.place))
+    return any(len(np.unique(np.concatenate(of))) < sum(map(len, of)) for of in layers.values())
 
 
 def _judge_places(verdict: ProductVerdict, fragments: Sequence[KnownFragment]) -> tuple[int, ...]:
@@ -92,7 +93,17 @@ def _choose_sides(verdict: ProductVerdict, fragments: Sequence[KnownFragment], e
     mixed = tuple(n for n in (A, B) if _has_several(pairs[n]))
     sides = [n for n in part.sides if n != D and not are_repeated(pairs[n][:, 1])]
     arrays = [{each.sides[n].array for one in fragments for each in one.products} for n in (A, B)]
-    return mixed or tuple(n for n in sides if any(leaves_unread(run, arrays[n]) for run in verdict.runners))
+    unread = tuple(n for n in sides if any(leaves_unread(run, arrays[n]) for run in verdict.runners))
+    return mixed or unread or tuple(n for n in sides if _share_lines(fragments, n))
+
+
+def _share_lines(fragments: Sequence[KnownFragment], n: int) -> bool:
+    """Return whether some rows of A (n: 0) or columns of B, but not all, are those of two blocks."""
+    known = _number_lines(fragments, n)
+    blocks: dict[object, set[int]] = {}
+    for one, numbers in zip(fragments, known[0] if known is not None else (), strict=False):
+        blocks.setdefault(one.block, set()).update(numbers.tolist())
+    return any(one != other and one & other for one, other in combinations(blocks.values(), 2))
 
 
 def _number_lines(fragments: Sequence[KnownFragment], n: int) -> tuple[list[Ints], bool] | None:

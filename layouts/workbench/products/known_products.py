@@ -140,7 +140,12 @@ class KnownJudge(SearchedRun):
         """Return what is certainly wrong; None if it is not found in time."""
         first = verdicts[0]
         try:
-            found = self._find_guard(first) or self._find_bound(first) or self._find_edit(first)
+            found = (
+                self.find_short_grid(first)
+                or self._find_guard(first)
+                or self._find_bound(first)
+                or self._find_edit(first)
+            )
             return found or self._find_mistake(verdicts)
         except OverdueError:
             return None

@@ -236,8 +236,9 @@ class KnownRun:
             last = (tiles - 1) % grid[0], 0, 0
         depth = self.known.others if "blockIdx.z" in self.body else 1
         for x, y, z in [grid] if grid is not None else [(*PLANE, depth), (*WIDE, depth)]:
-            between = [(x // 2, 0, 0)] if y == 1 else []  # of a line, whose blocks divide their number
-            between += [(x - 1, 0, 0)] if grid is not None and 1 < y <= _MOST_BATCHES else []
+            is_batch = grid is not None and 1 < y <= _MOST_BATCHES
+            between = [(x // 2, 0, 0)] if y == 1 or is_batch else []  # of a line, whose blocks divide their number
+            between += [(x - 1, 0, 0)] if is_batch else []
             blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
             verdict = self._run_blocks(sizes, blocks, (x, y, z))
             judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())

@@ -210,7 +210,7 @@ def _judge_order(
 
 
 def _find_axis(order: MatrixOrder, fragments: Sequence[KnownFragment]) -> int | None:
-    """Return which index of the block is the matrix of a batch: 2 for z; None if no block has another than the first."""
+    """Return which index of the block is the matrix of a batch; None if no block has another than the first."""
     later = {(one.block, found) for one in fragments if (found := _find_matrix(order, one))}
     return next((axis for axis in (2, 1, 0) if later and all(block[axis] == at for block, at in later)), None)
 

@@ -397,4 +397,6 @@ def find_open_pitches(run: KernelRun, pairs: Sequence[Pair], launches: Sequence[
     stored = [(one.along, one.size) for one in judge.matrices if one.operand == "d"]
     if bounds := find_other_bounds(sizes, stored, judge.has_usual_names()):  # a pitch that seems wrong may follow
         return [OpenPitch(frozenset(), one.message, one) for one in bounds]
+    if sizes.has_exchanged_grid(stored):  # then pitches that are right seem to be those of others
+        return []
     return [one for one in map(judge.judge, judge.matrices) if one is not None]

@@ -7,22 +7,24 @@ columns outside of the matrices, or elements that another block computes, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from math import prod
 
 import numpy as np
 
+from lanescope.reader.code.preprocessing.used_functions import blank_spans
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
 from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_result, is_outside, list_all_sums
 from lanescope.workbench.repair.blamed_numbers import find_grid_place
-from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.results import CheckFinding, Span
+from lanescope.workbench.text.function_texts import blank_text, find_functions
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
@@ -117,7 +119,9 @@ def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, give
     """Return whether a launch is certainly for all of D, with any M and N."""
     moves = all(len({tile.sides[n] for tile in tiles}) > 1 for n in (0, 1))  # else D may be one row of tiles
     total = tiles[0].total
-    limited = bool(given.own) or _limits_sizes(blank_text(total.finder.run.text), total.sizes, given)
+    passed = {name: size for of in given.arguments.values() for name, size in of.items()}
+    names = {name for name, size in {**given.sizes.names, **passed}.items() if size in total.sizes}
+    limited = bool(given.own) or limits_sizes(total.finder.run.text, names)
     return moves and not limited and _grows_with_sizes(launch, given)
 
 
@@ -130,12 +134,56 @@ def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes) -> bool:
     return sorted(grown)[-2:] == [2 * before, 2 * before]
 
 
-def _limits_sizes(blank: str, sizes: tuple[int, int], given: GivenSizes) -> bool:
-    """Return whether a text compares M or N: a kernel may be for some sizes alone, or another one may do the rest."""
-    passed = {name: size for of in given.arguments.values() for name, size in of.items()}
-    names = {name.rpartition(".")[2] for name, size in {**given.sizes.names, **passed}.items() if size in sizes}
-    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", blank))
-    return any(_CONDITION.search(one) and not names.isdisjoint(re.findall(r"\w+", one)) for one in statements)
+def find_tile_grid(places: Mapping[Block, Ints], sizes: tuple[int, int], grid: Block) -> tuple[Block, Span] | None:
+    """Return (the grid that has one block for each tile of D, the rows and columns of a tile); None if it is not known.
+
+    places: of the elements that the first block, and those next to it along x and y, store; sizes: rows and columns of
+    D; grid: of the launch, whose batches are kept.
+    """
+    first = places[0, 0, 0]
+    is_line = grid[1] == 1 or int(places.get((0, 1, 0), first).min()) >= prod(sizes)  # y counts batches
+    for lines, pitch, turned in ((*sizes, False), (*sizes[::-1], True)):
+        outer, inner = map(np.unique, np.divmod(first, pitch))
+        if len(outer) * len(inner) != len(np.unique(first)) or lines % len(outer) or pitch % len(inner):
+            continue
+        counts = lines // len(outer), pitch // len(inner)
+        shape = (len(inner), len(outer)) if turned else (len(outer), len(inner))
+        steps = [divmod(int(places[at].min()), pitch) for at in ((1, 0, 0), (0, 1, 0)) if at in places]
+        if is_line and any(steps[0]):
+            return (prod(counts), grid[1], grid[2]), shape
+        if [*map(np.sign, steps[0]), *map(np.sign, steps[-1])] in ([1, 0, 0, 1], [0, 1, 1, 0]):
+            x, y = counts if steps[0][0] else counts[::-1]
+            return (x, y, grid[2]), shape
+    return None
+
+
+def describe_grid(text: str, launch: KernelLaunchRecord, grids: tuple[Block, Block], shape: Span) -> CheckFinding:
+    """Make the finding of a launch with another grid than that which has a block for each tile. grids: both; shape: the
+    rows and columns of a tile.
+    """
+    (x, y, _), (own_x, own_y, _) = grids
+    exchanged = " Its dimensions are exchanged." if (x, y) == (own_y, own_x) else ""
+    message = (
+        f"A block computes {shape[0]} × {shape[1]} elements of D: where {x} × {y} blocks are needed for all tiles, this"
+        f" launch has {own_x} × {own_y}.{exchanged}"
+    )
+    return CheckFinding("tiles_left", message, find_grid_place(blank_text(text), launch.call) or launch.span)
+
+
+def limits_sizes(text: str, names: Iterable[str]) -> bool:
+    """Return whether a text compares M or N, but with 0 or as a multiple of a number: a kernel may be for some sizes
+    alone, or another one may do the rest. In a kernel bounds of rows and columns do not count. names: of M and N.
+    """
+    blank, sizes = blank_text(text), {name.rpartition(".")[2] for name in names}
+    kernels = [one.body for one in find_functions(blank) if one.kernel]
+    host = blank_spans(blank, kernels)
+    either = "|".join(map(re.escape, sizes)) or "(?!)"
+    multiple = rf"\b(?:{either})\s*%\s*(?!(?:{either})\b)\w+(?:\s*[!=]=\s*0)?"
+    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(multiple, " ", host)))
+    if any(_CONDITION.search(one) and not sizes.isdisjoint(re.findall(r"\w+", one)) for one in statements):
+        return True
+    of_sizes = re.compile(rf"\b(?:{either})\s*(?:[<>]=?|[!=]=)\s*(?:\w+(?:\.|->))*(?:{either}|\d+)\b")
+    return any(of_sizes.search(blank, *body) for body in kernels)
 
 
 def _are_known(

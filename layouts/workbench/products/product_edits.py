@@ -37,6 +37,7 @@ _BLOCK = "blockIdx"
 _STEPPED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:[-+]=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 _COUNTER = re.compile(r"\bfor\s*\(\s*(?:[A-Za-z_][\w:]*\s+)*([A-Za-z_]\w*)\s*=")
 _LOST = "Elements of D are stored over others, or nowhere"
+_OTHER_SIZE = "This is the size of another dimension"
 _PITCH = "The stride {0} is a size of another matrix than this one, whose own is {1}"
 _STRIDE = re.compile(r"\bmake_stride\s*\([^()]*$")
 _SET = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)")
@@ -47,7 +48,8 @@ _TWICE = "Products take the same rows of A and columns of B for several elements
 class ProductSearch:
     """A kernel of which D is not A·B. reached: the texts of its functions; proves: returns whether D is A·B after an
     edit; is_size: whether a name is one of M, N and K; verdict: of D, if it tells more than the places of the mistake;
-    sides: what is wrong of A, B and D (0, 1 and 2); certain: whether D is wrong for sure; stores: of D.
+    sides: what is wrong of A, B and D (0, 1 and 2); certain: whether D is wrong for sure; sized: whether it is if an
+    edit replaces a size by another; stores: of D.
     """
 
     text: str
@@ -58,6 +60,7 @@ class ProductSearch:
     verdict: ProductVerdict | None = None
     sides: Sequence[int] = ()
     certain: bool = True
+    sized: bool = False
     stores: Sequence[Span] = ()
 
     def find_repair(self, places: Iterable[Span]) -> ProductRepair | None:
@@ -66,6 +69,8 @@ class ProductSearch:
         if not edits:
             return None
         message = (_LOST if D in self.sides else _TWICE) if self.certain else self._describe_pitch(edits[0])
+        if self.sized and len(edits) == 1 and all(map(self.is_size, (self.text[slice(*edits[0].span)], edits[0].text))):
+            message = self._describe_pitch(edits[0]) or _OTHER_SIZE
         return ProductRepair(self.kernel, edits[0], message)
 
     def find_edits(self, places: Iterable[Span]) -> list[TextEdit]:

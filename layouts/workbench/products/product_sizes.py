@@ -87,6 +87,16 @@ class ProductSizes:
         words = set(re.findall(r"[A-Za-z_]\w*", self.runner.text[slice(*body.span)])) if body is not None else set()
         return self.rename_all(self.values.keys() - words)
 
+    def has_exchanged_grid(self, pitches: Iterable[tuple[str, str]]) -> bool:
+        """Return whether only grids limit D, its rows by N and its columns by M, while its pitches are those that their
+        names tell. pitches: (the dimension that its lines run along, the pitch) of each stored D.
+        """
+        letters = {of: self.rename(name) for of, name in self.letters.items()}
+        if self.bounds or not letters or len(set(letters.values())) < len(letters):
+            return False
+        exchanged = self.limits == {"m": {letters["n"]}, "n": {letters["m"]}}
+        return exchanged and all(letters.get(along) == self.rename(size) for along, size in pitches)
+
     @property
     def knows_launches(self) -> bool:
         """Return whether all launches in the text are known, so that none makes sizes equal unnoticed."""

@@ -6,19 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from operator import le
 from typing import Self
 
+import numpy as np
+
+from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.broken_products import find_wrong_sides
 from lanescope.workbench.products.known_mistakes import may_be_completed
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
+from lanescope.workbench.products.known_sums import UNCOVERED
+from lanescope.workbench.products.missing_tiles import describe_grid, find_tile_grid, limits_sizes
 from lanescope.workbench.products.other_sizes import FIRST, LAST
 from lanescope.workbench.products.product_edits import ProductSearch
+from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.replaced_sizes import limits_depth
 from lanescope.workbench.products.size_names import NamedSizes, has_other_numbers, list_named_sizes
 from lanescope.workbench.repair.repairs import apply_edits
-from lanescope.workbench.results import TextEdit
+from lanescope.workbench.results import CheckFinding, TextEdit
 from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
 
 LONGEST = 768  # K of a run
@@ -78,11 +85,12 @@ class SearchedRun(KnownRun):
         sides, wrong = self._find_sides(verdict, certain)
         if not sides:
             return None
+        sized = not wrong and self.is_for_all_sizes and self._is_certain(verdict)
         short = self.shorten_run(self._find_depth(verdict, depths), 1 if verdict.is_first else 0)
         proves = partial(self._is_right_with, short, short.count_to_mistake())
         blank, name = blank_text(self.text), self.function.name
         reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
-        return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong)
+        return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong, sized)
 
     def _search_lines(self, unsized: frozenset[str], certain: bool) -> ProductSearch | None:
         """Return the search with the strides for which the most products are right, and the least of A, B and D is
@@ -103,8 +111,52 @@ class SearchedRun(KnownRun):
             return sides or verdict.doubted, True
         if not _is_decided(verdict):
             return (), False
-        wrong = bool(sides) and self._is_certain(verdict)
+        known = self._is_certain(verdict)
+        if not sides and known and (verdict.is_other or verdict.open == UNCOVERED):
+            sides = find_wrong_sides(self._run_around(verdict))
+        wrong = bool(sides) and known
         return (sides or verdict.doubted) if wrong or verdict.is_other else (), wrong
+
+    def _run_around(self, verdict: ProductVerdict) -> ProductVerdict:
+        """Return a verdict with blocks that are next to each other, and those at the ends of lines of blocks."""
+        if verdict.grid is None or self.alone:
+            return verdict
+        (x, y, _), sizes = verdict.grid, self.choose_sizes()[0]
+        blocks = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (x - 1, 0, 0), (0, y - 1, 0), (x - 1, y - 1, 0)]
+        around = self._run_blocks(sizes, [one for one in blocks if one[0] < x and one[1] < y], verdict.grid)
+        return replace(verdict, fragments=around.fragments, runners=around.runners) if around.open is None else verdict
+
+    @property
+    def is_for_all_sizes(self) -> bool:
+        """Return whether nothing in the text makes the kernel one for some M and N only."""
+        if self.given is not None or self.exact or len(self.sizes) < 3 or not self.choose_sizes()[0].are_named:
+            return False
+        sides = (self.known.m, self.known.n)
+        names = {
+            name for name in (*self._known_sizes.names, *self.function.parameters) if self.known.find(name) in sides
+        }
+        members = {name for one in self._launches for _, name, _ in one.members if self.known.find(name) in sides}
+        return not limits_sizes(self.text, names | members)
+
+    def find_short_grid(self, verdict: ProductVerdict) -> CheckFinding | None:
+        """Return the finding of the only launch if its grid leaves out tiles of D, or has blocks beyond it, and D is
+        A·B with a block for each tile.
+        """
+        single = len(self.recorded) == len(self._launches) == 1 and self.launches == 0 and not self.alone
+        if verdict.grid is None or not single or "gridDim" in self.body or not self.is_for_all_sizes:
+            return None
+        sizes, own = self.choose_sizes()[0], verdict.grid
+        around = self._run_blocks(sizes, [(0, 0, 0), (1, 0, 0), (0, 1, 0)][: 2 + (own[1] > 1)], own)
+        places: dict[Block, list[Ints]] = {}
+        for one in around.every:
+            places.setdefault(one.block, []).append(one.place)
+        joined = {block: np.concatenate(of) for block, of in places.items()}
+        found = find_tile_grid(joined, (self.known.m, self.known.n), own) if len(joined) > 1 else None
+        if found is None or (verdict.open == UNCOVERED and all(map(le, found[0], own))):  # none is left out
+            return None
+        if found[0] == own or self._judge_grid(sizes, found[0]).open is not None:
+            return None
+        return describe_grid(self.text, self._launches[0], (found[0], own), found[1])
 
     def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
         """Return the least K with which D is wrong for the same reason, and no slice is left out."""

@@ -72,7 +72,7 @@ def find_grid_place(blank: str, launch: Span) -> Span | None:
         return None
     place = follow_number(blank, found[0], ())
     name = blank[slice(*place)].strip()
-    made = [*re.finditer(rf"\bdim3\s+{name}\s*\(", blank[: place[0]])] if name.isidentifier() else []
+    made = [*re.finditer(rf"\bdim3\s+{name}\s*[({{]", blank[: place[0]])] if name.isidentifier() else []
     return (made[-1].end() - 1, find_closing(blank, made[-1].end() - 1) + 1) if made else place
 
 
