@@ -6,6 +6,7 @@ and each column of B is one of a matrix, and each pair of them has one place in 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -14,7 +15,9 @@ import numpy as np
 from lanescope.reader.threads.memory.storage import EMPTY, Ints
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.products.known_mistakes import leaves_unread
-from lanescope.workbench.products.known_sums import KnownFragment
+from lanescope.workbench.products.known_sums import KnownFragment, read_side
+from lanescope.workbench.products.matrix_orders import MatrixOrder
+from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.result_stores import are_repeated
 from lanescope.workbench.products.stored_elements import list_placed
@@ -27,6 +30,8 @@ def find_wrong_sides(verdict: ProductVerdict) -> tuple[int, ...]:
     part, every = verdict.wrong, verdict.every
     if part is not None and part.fragment is None:
         return part.sides if any(map(_is_stored_over, verdict.runners)) else ()
+    if adds_twice(verdict):
+        return A, B
     adds, arrays = any(one.adds for one in every), {name for one in every for name in one.arrays}
     if verdict.open is None or adds or len(arrays) > 1:
         return ()
@@ -34,6 +39,18 @@ def find_wrong_sides(verdict: ProductVerdict) -> tuple[int, ...]:
         return A, B, D
     found = (_judge_places(verdict, of) for of in verdict.fragments.values() if of and part is not None)
     return next(filter(None, found), ())
+
+
+def adds_twice(verdict: ProductVerdict) -> bool:
+    """Return whether several blocks along z add products of the same k to an element of D."""
+    order = verdict.wrong.order if verdict.wrong is not None else None
+    sums: dict[object, list[Ints]] = {}
+    for one in verdict.every:
+        taken = read_side(order, one, A) if order is not None and one.adds and one.depth > 1 else []
+        if taken and len(taken) == len(one.products) and len({of.matrix for of in taken}) == 1:
+            key = int(one.place[0]), taken[0].matrix
+            sums.setdefault(key, []).append(np.unique(np.concatenate([of.k for of in taken])))
+    return any(len(np.unique(np.concatenate(of))) < sum(map(len, of)) for of in sums.values())
 
 
 def _is_stored_over(run: KernelRunner) -> bool:
@@ -87,23 +104,32 @@ def _choose_sides(verdict: ProductVerdict, fragments: Sequence[KnownFragment], e
     part = verdict.wrong
     if part is None or part.order is None:
         return ()
-    matrix, *at = part.order.split(every[:, 0])
-    lines = [at[n] + (matrix << 32) for n in (A, B)]
-    pairs = [np.unique(np.stack([lines[n], every[:, 1 + n]], axis=1), axis=0) for n in (A, B)]
+    pairs = _pair_lines(part.order, every)
     mixed = tuple(n for n in (A, B) if _has_several(pairs[n]))
     sides = [n for n in part.sides if n != D and not are_repeated(pairs[n][:, 1])]
     arrays = [{each.sides[n].array for one in fragments for each in one.products} for n in (A, B)]
     unread = tuple(n for n in sides if any(leaves_unread(run, arrays[n]) for run in verdict.runners))
-    return mixed or unread or tuple(n for n in sides if _share_lines(fragments, n))
+    return mixed or unread or tuple(n for n in sides if _share_lines(part.order, fragments, n))
 
 
-def _share_lines(fragments: Sequence[KnownFragment], n: int) -> bool:
-    """Return whether some rows of A (n: 0) or columns of B, but not all, are those of two blocks."""
+def _pair_lines(order: MatrixOrder, every: Ints) -> list[Ints]:
+    """Return the (row of D, row of A), and the (column of D, column of B), that there are; see _choose_sides."""
+    matrix, *at = order.split(every[:, 0])
+    return [np.unique(np.stack([at[n] + (matrix << 32), every[:, 1 + n]], axis=1), axis=0) for n in (A, B)]
+
+
+def _share_lines(order: MatrixOrder, fragments: Sequence[KnownFragment], n: int) -> bool:
+    """Return whether some rows of A (n: 0) or columns of B, but not all, are those of two blocks, or of several rows of
+    D in one block.
+    """
     known = _number_lines(fragments, n)
-    blocks: dict[object, set[int]] = {}
+    blocks: dict[Block, set[tuple[int, int]]] = {}
     for one, numbers in zip(fragments, known[0] if known is not None else (), strict=False):
-        blocks.setdefault(one.block, set()).update(numbers.tolist())
-    return any(one != other and one & other for one, other in combinations(blocks.values(), 2))
+        lines = order.split(one.place)[1 + n].tolist()
+        blocks.setdefault(one.block, set()).update(zip(lines, numbers[(one.row, one.column)[n]].tolist(), strict=True))
+    uses = [Counter(number for _, number in of) for of in blocks.values()]
+    apart = any(one.keys() != other.keys() and one.keys() & other.keys() for one, other in combinations(uses, 2))
+    return apart or any(len({*of.values()}) > 1 for of in uses)
 
 
 def _number_lines(fragments: Sequence[KnownFragment], n: int) -> tuple[list[Ints], bool] | None:

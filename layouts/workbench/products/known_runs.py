@@ -48,6 +48,15 @@ def _list_stored(runners: Iterable[KernelRunner]) -> set[int]:
     return {place for one in stored for place in one[2].tolist()}
 
 
+def _list_between(grid: Block) -> list[Block]:
+    """Return blocks of the first line of a grid: that in the middle if there is no other line, as blocks divide their
+    number; also the last one if y may count the matrices of a batch.
+    """
+    x, y, z = grid
+    is_batch = bool(z) and 1 < y <= _MOST_BATCHES
+    return [(x // 2, 0, 0)] * (y == 1 or is_batch) + [(x - 1, 0, 0)] * is_batch
+
+
 class OtherTail(NamedTuple):
     """A last block that stores other elements than those inside D, or loads others than those of A and B (outside).
     known: the sizes; runners: its runs.
@@ -236,10 +245,7 @@ class KnownRun:
             last = (tiles - 1) % grid[0], 0, 0
         depth = self.known.others if "blockIdx.z" in self.body else 1
         for x, y, z in [grid] if grid is not None else [(*PLANE, depth), (*WIDE, depth)]:
-            is_batch = grid is not None and 1 < y <= _MOST_BATCHES
-            between = [(x // 2, 0, 0)] if y == 1 or is_batch else []  # of a line, whose blocks divide their number
-            between += [(x - 1, 0, 0)] if is_batch else []
-            blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
+            blocks = [(0, 0, 0), *_list_between(grid or (x, y, 0)), last or (x - 1, y - 1, 0), (0, 0, z - 1)]
             verdict = self._run_blocks(sizes, blocks, (x, y, z))
             judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
             verdict = replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)

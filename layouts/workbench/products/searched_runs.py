@@ -13,7 +13,7 @@ import numpy as np
 
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.skipped_slices import adds_result
-from lanescope.workbench.products.broken_products import find_wrong_sides
+from lanescope.workbench.products.broken_products import adds_twice, find_wrong_sides
 from lanescope.workbench.products.known_mistakes import may_be_completed
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
 from lanescope.workbench.products.known_sums import UNCOVERED
@@ -43,8 +43,9 @@ def _is_whole(one: ProductVerdict) -> bool:
 
 
 def _is_decided(verdict: ProductVerdict) -> bool:
-    """Return whether all that is run is known, and D is not added to."""
-    return not any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
+    """Return whether all that is run is known, and D is not added to, or some products twice."""
+    decided = not any(run.undecided or run.open_loads for run in verdict.runners)
+    return decided and (adds_twice(verdict) or not any(map(adds_result, verdict.runners)))
 
 
 def _takes(verdict: ProductVerdict, depth: int) -> bool:

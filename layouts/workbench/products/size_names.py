@@ -25,6 +25,7 @@ from lanescope.workbench.text.function_texts import FunctionText, blank_text, fi
 _LETTERS = "mnk"
 _SQUARE = 512  # of all sizes, if they are one number
 _INTEGER = re.compile(r"(?:(?:const|unsigned|signed|long|int|size_t|u?int(?:32|64)_t|std::size_t)\s+)+(\w+)\s*")
+_MEMBERS = re.compile(r"\b(?:int|unsigned|long|size_t|u?int(?:32|64)_t)\s+(\w+(?:\s*,\s*\w+)*)\s*;")
 _CONSTANT = re.compile(r"\b([A-Za-z_]*[MNK](?:_[A-Za-z]+)?)(?:\s*=\s*|[ \t]+)(\d+)\b")
 _BLOCK = re.compile(r"blockIdx|ctaid|block_rank|group_index")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -125,6 +126,7 @@ def find_letters(text: str, function: FunctionText, recorded: Iterable[KernelLau
     """Return which of m, n and k integers among a kernel's parameters, or members of these, are called."""
     pointers = list_pointers(text, function)  # such as K of attention
     members = {name for one in recorded if one.name == function.name for _, name, _ in one.members}
+    members |= _list_members(text, function)
     if any(map(_OF_SHAPE.search, function.parameters)):
         shapes = (set(map(shorten_name, one.groups())) for one in _SHAPE.finditer(blank_text(text)))
         members |= next((shape for shape in shapes if shape == set(_LETTERS)), set())
@@ -141,6 +143,23 @@ def _find_host_letters(text: str, function: FunctionText) -> set[str]:
     hosts = (one for one in find_functions(blank) if not one.kernel and named.search(blank, *one.body))
     found = ({shorten_name(name) for name in one.parameters} & set(_LETTERS) for one in hosts)
     return next((letters for letters in found if len(letters) == len(_LETTERS)), set())
+
+
+def _list_members(text: str, function: FunctionText) -> set[str]:
+    """Return the integers that a class of a kernel's parameter declares, if the kernel names one of its members."""
+    blank, found = blank_text(text), set[str]()
+    for part in _list_parameters(text, function):
+        *types, name = _WORD.findall(part.partition("=")[0]) or [""]
+        used = re.search(rf"(?<![.\w>]){name}\s*(?:\.|->)\s*[A-Za-z_]", blank[slice(*function.body)]) if name else None
+        declared = re.search(rf"\bstruct\s+{types[-1]}\s*\{{", blank) if used and types else None
+        if declared is not None:
+            first = declared.end()
+            found.update(
+                word
+                for one in _MEMBERS.finditer(blank, first, blank.find("}", first))
+                for word in _WORD.findall(one[1])
+            )
+    return found
 
 
 def list_pointers(text: str, function: FunctionText) -> set[str]:
