@@ -20,7 +20,7 @@ from lanescope.workbench.products.broken_products import A, B, D
 from lanescope.workbench.products.known_sums import WrongPart
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.reads.twin_statements import list_series_edits, list_twin_edits
-from lanescope.workbench.repair.name_edits import list_name_edits
+from lanescope.workbench.repair.name_edits import list_head_edits, list_name_edits
 from lanescope.workbench.repair.usual_edits import list_number_edits
 from lanescope.workbench.results import Span, TextEdit
 from lanescope.workbench.text.dependent_names import UNKNOWN, WORD, list_origin_names
@@ -108,7 +108,8 @@ class ProductSearch:
                 break
             inside = (ranked for ranked in twins if one.span[0] <= ranked[1].span[0] <= one.span[1])
             numbers = ((rank // 2, edit) for rank, edit in list_number_edits(one, ()) if rank <= _MOST_RANK)
-            for rank, edit in chain(inside, list_name_edits(self.text, one, self.is_size), numbers):
+            named = list_name_edits(self.text, one, self.is_size), list_head_edits(self.text, one)
+            for rank, edit in chain(inside, *named, numbers):
                 apart = 0 if drivers is None else _measure_dependence(blank, one, edit, drivers)
                 if apart is not None:
                     found[edit] = min(found.get(edit, 1 << 9), steps + apart + 2 * rank)

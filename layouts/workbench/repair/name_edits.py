@@ -72,6 +72,24 @@ def list_name_edits(
     yield from ((_RANK_OF_XOR, edit) for edit in _list_xor_edits(blank, one))
 
 
+def list_head_edits(text: str, one: StatementWords) -> Iterator[tuple[int, TextEdit]]:
+    """Yield (rank, edit) for a name like another one, or a step, in the head of a loop.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> text = "__global__ void f() { tile[BM * BN]; for (int i = 0; i < BM; i += 16) tile[i] = 0; }"
+    >>> [(text[slice(*edit.span)], edit.text) for _, edit in list_head_edits(text, list_statements(text)[-1])]
+    [('BM', 'BN'), ('16', '32'), ('16', '8')]
+    """
+    blank = blank_text(text)
+    function = find_enclosing_function(blank, one.span[0])
+    names = _describe_names(blank, function, lambda _: False)[0] if function is not None else ()
+    for n, word in enumerate(one.words[: find_head_end(one.words)]):
+        ranks = ((name, _rank_name(word, name)) for name in names if word.isupper() or not word.islower())
+        yield from ((rank, TextEdit(one.spans[n], name)) for name, rank in ranks if rank is not None)
+        if one.words[max(n - 1, 0)] == "+=" and word.isdecimal():
+            yield from ((1, TextEdit(one.spans[n], str(step))) for step in (2 * int(word), int(word) // 2))
+
+
 @lru_cache(maxsize=8)
 def _list_factors(blank: str) -> Set[str]:
     """Return the constants that are factors in a text, such as the pitches of its arrays.
