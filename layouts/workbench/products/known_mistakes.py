@@ -176,7 +176,7 @@ def leaves_unread(run: KernelRunner, arrays: Set[str]) -> bool:
 
 def _find_inner_loop(text: str, fragments: Sequence[KnownFragment]) -> Span:
     """Return the condition of the innermost loop around a product that moves both operands: its variable is part of
-    both, else no other loop has a single turn.
+    both, else no other loop has a single turn, else it has several turns in one sum.
     """
     product = fragments[0].products[0]
     at, blank = product.calls[0] if product.calls else product.span, blank_text(text)
@@ -186,7 +186,9 @@ def _find_inner_loop(text: str, fragments: Sequence[KnownFragment]) -> Span:
     moving = [loop for loop in loops if apart and all(loop.variable in of_site for of_site in words)]
     turns = zip(*(each.turns for one in fragments for each in one.products), strict=False)
     single = [loop for loop, counts in zip(loops, turns, strict=False) if len(set(counts)) == 1]
-    return find_condition(blank, (moving or (single if len(single) == 1 else loops))[-1]) if loops else at
+    of_sums = [list(zip(*(each.turns for each in one.products), strict=False)) for one in fragments]
+    summed = [loop for n, loop in enumerate(loops) if any(len(set(of[n])) > 1 for of in of_sums if n < len(of))]
+    return find_condition(blank, (moving or (single if len(single) == 1 else summed or loops))[-1]) if loops else at
 
 
 def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
