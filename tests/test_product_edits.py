@@ -278,3 +278,80 @@ def test_a_sum_of_products_of_two_shapes_is_judged() -> None:
     assert [kernel.name for kernel in report.kernels] == ["gemm"] and any(point.of_result for point in report.open)
     right = text.replace("(b + k * 64", "(b + k * 48")
     assert not any(point.of_result for point in check_text(right).open)
+
+
+GIVEN = plant(  # M, N and K are members of the only parameter
+    (
+        "gemm(const int8_t* A, const int8_t* B, float* C, const float* sa,\n    const float* sb, int M, int N, int K)",
+        "gemm(Given p)",
+    ),
+    *((f"{name} + blockIdx.z", f"p.{name} + blockIdx.z") for name in "ABC"),
+    *((f"* {name}", f"* p.{name}") for name in ("M * K", "N * K", "M * N")),
+    ("M * K + row * K", "M * p.K + row * p.K"),
+    ("N * K + (col + g) * K", "N * p.K + (col + g) * p.K"),
+    ("i % 2 * 8 * K", "i % 2 * 8 * p.K"),
+    ("k < K / 32", "k < p.K / 32"),
+    ("p.M * N;", "p.M * p.N;"),
+    ("c[r * N + n] = sa[r] * sb[n]", "c[r * p.N + n] = p.sa[r] * p.sb[n]"),
+    ("int M, int N, int K) {\n  gemm", "int M, int N, int K, Given p) {\n  gemm"),
+    ("dim3(N / 8, M / 32), 64>>>(A, B, C, sa, sb, M, N, K)", "dim3(p.N / 8, p.M / 32), 64>>>(p)"),
+    (
+        "__global__ void",
+        "struct Given {\n  const int8_t *A, *B;\n  float* C;\n  const float *sa, *sb;\n  int M, N, K;\n};\n"
+        "__global__ void",
+    ),
+    text=TEXT,
+)
+WHOLE = "dim3(N / 8, M / 32)"
+ONE_DIMENSION = plant(
+    ("row = blockIdx.y * 32", "row = blockIdx.x / (N / 8) * 32"),
+    ("col = blockIdx.x * 8", "col = blockIdx.x % (N / 8) * 8"),
+    (WHOLE, "M / 32 * (N / 8)"),
+    text=TEXT,
+)
+
+
+@for_each(
+    ("text", "change", "code", "line"),
+    [
+        (TEXT, (WHOLE, "dim3(M / 32, N / 8)"), "tiles_left", "dim3(M / 32"),
+        (TEXT, (WHOLE, "dim3(N / 8, M / 64)"), "tiles_left", "dim3(N / 8, M / 64)"),
+        (TEXT, (WHOLE, "dim3(N / 8, N / 32)"), "tiles_left", "dim3(N / 8, N / 32)"),
+        (ONE_DIMENSION, ("M / 32 * (N / 8)", "M / 32"), "tiles_left", "<<<M / 32"),
+        (ONE_DIMENSION, ("/ (N / 8) * 32", "/ (M / 8) * 32"), "product_broken", "/ (M / 8)"),
+        (TEXT, ("M * K + row * K", "M * K + row * M"), "product_broken", "row * M"),
+        (GIVEN, ("dim3(p.N / 8, p.M / 32)", "dim3(p.M / 32, p.N / 8)"), "tiles_left", "dim3(p.M / 32"),
+        (TEXT, ("blockIdx.x * 8;", "blockIdx.x * 4;"), "product_broken", "blockIdx.x * 4"),
+        (
+            TEXT,
+            ("int d[4] = {};", "int d[4];\n  for (int i = 0; i < 2; ++i) d[i] = 0;"),
+            "accumulator_unset",
+            "d[i] = 0",
+        ),
+    ],
+    sample="line",
+)
+def test_tiles_that_a_launch_leaves_out_and_what_blocks_repeat(
+    text: str, change: tuple[str, str], code: str, line: str
+) -> None:
+    assert not check_text(text, search=True).findings
+    wrong = plant(change, text=text)
+    (found,) = check_text(wrong, search=True).findings
+    assert found.code == code and wrong.count("\n", 0, found.span[0]) == wrong.count("\n", 0, wrong.index(line))
+
+
+@for_each(
+    "changes",
+    [
+        [(WHOLE, "dim3(M / 32, N / 8)"), ("  gemm<<<", "  if (M != N) return;\n  gemm<<<")],
+        [(WHOLE, "dim3(N / 8, M / 64)"), ("  gemm<<<", "  if (M > 4096) return;\n  gemm<<<")],
+        [
+            (WHOLE, "dim3(N / 8 + 1, M / 32 + 1)"),
+            ("  const int g =", "  if (blockIdx.x >= N / 8 || blockIdx.y >= M / 32) return;\n  const int g ="),
+        ],
+        [("B + blockIdx.z * N * K + (col + g)", "B + blockIdx.z * N * K + (col / 2 * 2 + g)")],
+    ],
+    ids=["square", "few rows", "more blocks than tiles", "columns as they are"],
+)
+def test_a_launch_may_be_for_some_sizes_or_have_more_blocks(changes: list[tuple[str, str]]) -> None:
+    assert not check_text(plant(*changes, text=TEXT), search=True).findings
