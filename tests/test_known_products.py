@@ -417,7 +417,7 @@ def test_exchanged_pairs_are_not_stored_at_their_rows() -> None:
 def test_the_grid_of_the_launch_covers_d() -> None:
     assert not check_whole(KERNEL + LAUNCH).open
     short = check_whole(KERNEL + LAUNCH.replace("N / 8, M / 32", "N / 16, M / 32"))
-    assert "all of its tiles" in short.open[0].message
+    assert [one.code for one in short.findings] == ["tiles_left"]
 
 
 def test_blocks_leave_nothing_between_their_tiles() -> None:
