@@ -364,23 +364,19 @@ def _find_place(run: KernelRunner, matrix: _Matrix) -> Span:
     word = rf"\b{re.escape(matrix.size.rpartition('.')[2])}\b"
     factor = re.compile(rf"\*\s*(?:\([\w ]*\)\s*)?(?:\w+(?:\.|->))*{word}|{word}\s*\*")
     blank, sites = blank_text(run.text), list(_list_sites(run, matrix))
-    named = [
-        span
-        for site, calls in sites
-        for span in list_values(run.text, site, calls)
-        if re.search(word, blank[slice(*span)])
-    ]
+    values = (span for site, calls in sites for span in list_values(run.text, site, calls))
+    named = [span for span in values if re.search(word, blank[slice(*span)])]
     multiplied = [span for span in named if factor.search(blank[slice(*span)])]
     others = (*sorted(place[0] for place in matrix.places), *(site for site, _ in sites))  # the pitch of wmma is apart
-    return next(iter((*multiplied, *named[-1:], *others)), (0, 0))
+    return next(iter((*multiplied[::-1], *named[-1:], *others)), (0, 0))
 
 
 def _list_sites(run: KernelRunner, matrix: _Matrix) -> Iterator[Place]:
     """Yield the first address that a matrix is accessed by with its pitch, and the calls around it."""
-    stores: list[Place] = [(one.site, ()) for one in run.outputs if one.array == matrix.array]
-    loaded = (load for load in run.records if load.array == matrix.array and load.site != (0, 0))
-    loads = [(load.site, load.calls) for load in loaded if any(matrix.size in names for names in load.offset.terms)]
-    yield from (stores if matrix.operand == "d" else loads)[:1]
+    every: Iterable[Any] = run.outputs if matrix.operand == "d" else run.records
+    mine = (one for one in every if one.array == matrix.array and one.site != (0, 0))
+    found = [(one.site, getattr(one, "calls", ())) for one in mine if any(matrix.size in of for of in one.offset.terms)]
+    yield from found[:1]
 
 
 def find_open_pitches(run: KernelRun, pairs: Sequence[Pair], launches: Sequence[KernelLaunchRecord]) -> list[OpenPitch]:
@@ -397,6 +393,5 @@ def find_open_pitches(run: KernelRun, pairs: Sequence[Pair], launches: Sequence[
     stored = [(one.along, one.size) for one in judge.matrices if one.operand == "d"]
     if bounds := find_other_bounds(sizes, stored, judge.has_usual_names()):  # a pitch that seems wrong may follow
         return [OpenPitch(frozenset(), one.message, one) for one in bounds]
-    if sizes.has_exchanged_grid(stored):  # then pitches that are right seem to be those of others
-        return []
-    return [one for one in map(judge.judge, judge.matrices) if one is not None]
+    judged = map(judge.judge, () if sizes.has_exchanged_grid(stored) else judge.matrices)  # there right ones seem wrong
+    return [one for one in judged if one is not None]
