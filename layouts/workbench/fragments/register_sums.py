@@ -31,23 +31,22 @@ def find_sum_mistakes(runner: KernelRunner) -> Iterator[CheckFinding]:
     stored = set(_list_stored_unset(runner)) if unset else set()
     known = [site for site in sites.values() if site is not None]
     yield from map(make_finding, search.find_set_to_zero(known))
-    for key in unset:
-        site = sites[key]
-        declared = _find_bare_declaration(blank, site) if site is not None else None
-        if site is not None and declared is None and key in stored:
-            name, declared = site.frames[0].name, _find_last_value(blank, site)
-            message = (
-                f"{name} is set in part only: D = A·B + C adds to registers that nothing has written, and D is stored."
-            )
-            if declared is not None:
-                yield CheckFinding("accumulator_unset", message, declared)
-        elif site is not None and declared is not None:
-            name = site.frames[0].name
-            message = (
-                f"{name} is not set before the first mma: D = A·B + C adds to registers that nothing has written. Set"
-                f" {name} to 0."
-            )
-            yield CheckFinding("accumulator_unset", message, declared)
+    found = (_find_unset(blank, site, key in stored) for key in unset if (site := sites[key]) is not None)
+    yield from (one for one in found if one is not None)
+
+
+def _find_unset(blank: str, site: ProductSite, stored: bool) -> CheckFinding | None:
+    """Return the finding of accumulators that nothing sets before a product, or, if all of D is stored, not all."""
+    name, declared = site.frames[0].name, _find_bare_declaration(blank, site)
+    if declared is not None:
+        message = (
+            f"{name} is not set before the first mma: D = A·B + C adds to registers that nothing has written. Set"
+            f" {name} to 0."
+        )
+        return CheckFinding("accumulator_unset", message, declared)
+    place = _find_last_value(blank, site) if stored else None
+    message = f"{name} is set in part only: D = A·B + C adds to registers that nothing has written, and D is stored."
+    return CheckFinding("accumulator_unset", message, place) if place is not None else None
 
 
 def _find_bare_declaration(blank: str, site: ProductSite) -> Span | None:

@@ -21,7 +21,7 @@ from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.results import CheckFinding, Span, Workbench
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
-from lanescope.workbench.text.loop_texts import find_condition, list_loops_at
+from lanescope.workbench.text.loop_texts import LoopText, find_condition, list_loops_at
 
 TITLES = {
     "factor_misplaced": "An element of D is combined with the scale or the bias of another one",
@@ -186,9 +186,14 @@ def _find_inner_loop(text: str, fragments: Sequence[KnownFragment]) -> Span:
     moving = [loop for loop in loops if apart and all(loop.variable in of_site for of_site in words)]
     turns = zip(*(each.turns for one in fragments for each in one.products), strict=False)
     single = [loop for loop, counts in zip(loops, turns, strict=False) if len(set(counts)) == 1]
+    chosen = moving or (single if len(single) == 1 else _list_summed(loops, fragments) or loops)
+    return find_condition(blank, chosen[-1]) if loops else at
+
+
+def _list_summed(loops: Sequence[LoopText], fragments: Sequence[KnownFragment]) -> list[LoopText]:
+    """Return the loops around products that have several turns in one sum."""
     of_sums = [list(zip(*(each.turns for each in one.products), strict=False)) for one in fragments]
-    summed = [loop for n, loop in enumerate(loops) if any(len(set(of[n])) > 1 for of in of_sums if n < len(of))]
-    return find_condition(blank, (moving or (single if len(single) == 1 else summed or loops))[-1]) if loops else at
+    return [loop for n, loop in enumerate(loops) if any(len(set(of[n])) > 1 for of in of_sums if n < len(of))]
 
 
 def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:

@@ -87,7 +87,7 @@ def list_head_edits(text: str, one: StatementWords) -> Iterator[tuple[int, TextE
         ranks = ((name, _rank_name(word, name)) for name in names if word.isupper() or not word.islower())
         yield from ((rank, TextEdit(one.spans[n], name)) for name, rank in ranks if rank is not None)
         if one.words[max(n - 1, 0)] == "+=" and word.isdecimal():
-            yield from ((1, TextEdit(one.spans[n], str(step))) for step in (2 * int(word), int(word) // 2))
+            yield from ((1, TextEdit(one.spans[n], str(step))) for step in (2 * int(word), int(word) // 2) if step)
 
 
 @lru_cache(maxsize=8)
