@@ -335,6 +335,7 @@ def test_sums_of_slices_of_k_may_be_scaled_and_added(change: tuple[str, str], wh
     assert [why in point.message for point in report.open] == [True] * bool(why) and not report.mistakes
 
 
+@pytest.mark.thorough
 def test_a_sum_that_is_overwritten_leaves_slices_of_k() -> None:
     text = plant(("sum[i] +=", "sum[i] ="), text=PROMOTED)
     ((code, line),) = locate_findings(text, find_mistakes(text))

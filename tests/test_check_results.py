@@ -374,6 +374,7 @@ void run(float* A, float* B, float* C) { product<<<1, 32>>>(A, B, C); }
     assert not any(code == "result_misplaced" for code, _ in list_findings(text))
 
 
+@pytest.mark.thorough
 @for_each(
     ("edits", "place"),
     [

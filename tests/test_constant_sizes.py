@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -103,6 +105,7 @@ def read_example(name: str) -> str:
     return re.sub(r'#include "(hopper\.cuh|host\.h)"', lambda file: (EXAMPLES / file[1]).read_text(), text)
 
 
+@pytest.mark.thorough
 @for_each(
     ("name", "changes"),
     [

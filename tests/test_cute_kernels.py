@@ -298,6 +298,7 @@ def test_a_slice_of_a_swizzled_layout_keeps_its_offset() -> None:
     assert index is None or index.known is None
 
 
+@pytest.mark.thorough
 def test_sizes_that_a_shape_names_are_told_apart() -> None:
     """The kernel has no parameter M, N or K, but one whose modes its launch gives by these names."""
     assert check_whole(TURNED).open == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.workbench import check
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -138,6 +140,7 @@ SCALAR = plant(
 )
 
 
+@pytest.mark.thorough
 def test_a_tile_of_d_with_contiguous_columns_is_not_wide() -> None:
     """Blocks of a grid of 2 × 2 would be right for a tile that is stored at the block of exchanged coordinates, too."""
     assert check_whole(SCALAR).open == ()

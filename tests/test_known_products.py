@@ -414,19 +414,6 @@ def test_exchanged_pairs_are_not_stored_at_their_rows() -> None:
     assert "row and column" in list_points(("= d[i];", "= d[1 - i];"), text=PAIRS)[0][0]
 
 
-def test_the_grid_of_the_launch_covers_d() -> None:
-    assert not check_whole(KERNEL + LAUNCH).open
-    short = check_whole(KERNEL + LAUNCH.replace("N / 8, M / 32", "N / 16, M / 32"))
-    assert [one.code for one in short.findings] == ["tiles_left"]
-
-
-def test_blocks_leave_nothing_between_their_tiles() -> None:
-    """Without a launch, too: the tile of a block has 32 rows, and those of the next one are 64 further."""
-    assert not check_whole(KERNEL).open
-    [point] = check_whole(KERNEL.replace("blockIdx.y * 32", "blockIdx.y * 64")).open
-    assert "all of its tiles" in point.message
-
-
 @for_each(
     ("start", "why"),
     [

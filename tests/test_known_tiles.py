@@ -210,6 +210,7 @@ def test_a_load_unlike_the_others_is_wrong_if_an_edit_gives_the_product(
     assert list_wrong(UNROLLED) == [] and list_wrong(plant(change, text=UNROLLED)) == found
 
 
+@pytest.mark.thorough
 @for_each(
     "changes",
     [
@@ -350,6 +351,7 @@ def test_tiles_that_overlap_reach_beyond_k() -> None:
 GUARD = "if (tile + kStages - 1 < tiles) load_tile"
 
 
+@pytest.mark.thorough
 @for_each(
     ("changes", "found"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
@@ -47,6 +49,7 @@ def test_the_last_tile_may_begin_within_the_one_before_it() -> None:
     assert not check_whole(plant(moved, text=KERNEL)).open
 
 
+@pytest.mark.thorough
 @for_each(
     ("change", "edit"),
     [

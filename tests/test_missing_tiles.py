@@ -6,7 +6,8 @@ import pytest
 
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
-from tests.checked import run_blocks
+from tests.checked import check_whole, run_blocks
+from tests.known_kernels import KERNEL as THREADS, LAUNCH as OF_THREADS
 from tests.test_check_origins import KERNEL
 from tests.transfer_kernels import plant
 
@@ -129,3 +130,16 @@ def test_a_note_says_what_leaves_tiles_out() -> None:
 def test_the_search_moves_the_finding_to_the_number_of_tiles() -> None:
     text = plant(("tiles = N / BN", "tiles = N / BM"), text=RIGHT)
     assert find_place(text, search=True) == ("tiles_left", "int tiles = N / BM;", "BN")
+
+
+def test_the_grid_of_the_launch_covers_d() -> None:
+    assert not check_whole(THREADS + OF_THREADS).open
+    short = check_whole(THREADS + OF_THREADS.replace("N / 8, M / 32", "N / 16, M / 32"))
+    assert [one.code for one in short.findings] == ["tiles_left"]
+
+
+def test_blocks_leave_nothing_between_their_tiles() -> None:
+    """Without a launch, too: the tile of a block has 32 rows, and those of the next one are 64 further."""
+    assert not check_whole(THREADS).open
+    [point] = check_whole(THREADS.replace("blockIdx.y * 32", "blockIdx.y * 64")).open
+    assert "all of its tiles" in point.message

@@ -80,6 +80,7 @@ def test_sizes_that_do_not_follow_stay(old: str, new: str) -> None:
     assert replace(text) is None
 
 
+@pytest.mark.thorough
 def test_equal_numbers_leave_nothing_open() -> None:
     assert not run_blocks(KERNEL + SQUARE).open and not run_blocks(KERNEL + SQUARE).mistakes
     exchanged = plant((PLACE, PLACE.replace("N", "M")), text=KERNEL + SQUARE)  # M = N here

@@ -127,6 +127,7 @@ def test_the_order_of_scale_factors_in_memory_is_the_hosts() -> None:
     assert "the same scale factors of B" in explain_open(ones, text=PACKED)
 
 
+@pytest.mark.thorough
 def test_copies_of_scale_factors_are_verified_where_d_is() -> None:
     report = check_whole(PACKED)
     assert ([one.gap for one in report.checked], report.open) == ([""] * len(report.checked), ())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -133,6 +135,7 @@ STEP = "if (++q == STAGES) { q = 0; phase ^= 1; }"
 PREFIX = "__device__ State& operator++() { " + STEP + " return *this; }\n"
 
 
+@pytest.mark.thorough
 @for_each(
     ("operators", "step"),
     [

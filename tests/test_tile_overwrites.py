@@ -4,6 +4,8 @@ the next D once threads and bulk copies have read the old contents.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import for_each
 from tests.checked import locate_findings, run_blocks
 from tests.transfer_kernels import HELPERS, READ_A, plant
@@ -206,6 +208,7 @@ def list_places(changes: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     return locate_findings(text, run_blocks(text).mistakes)
 
 
+@pytest.mark.thorough
 @for_each("changes", list(RIGHT.values()), ids=list(RIGHT), sample=1)
 def test_a_tile_may_hold_d_once_it_has_been_read(changes: tuple[tuple[str, str], ...]) -> None:
     assert list_places(changes) == []
@@ -253,6 +256,7 @@ RELEASE = "      warpgroup_wait<0>();\n      if (threadIdx.x % 128 == 0) arrive(
 EARLY = "".join(reversed(RELEASE.splitlines(keepends=True)))
 
 
+@pytest.mark.thorough
 @for_each(
     ("text", "old", "new", "line"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.maps.tensor_maps import find_evaluation_maps
 from tests.cases import for_each
@@ -111,6 +113,7 @@ def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     assert line in dict(found).get(code, f"none of it: {found}")
 
 
+@pytest.mark.thorough
 def test_two_tiles_of_one_map_are_found() -> None:
     text = plant(("BN = 16", "BN = 64"), ("&tb, t * BK, n,", "&ta, t * BK, n,"), text=KERNEL)
     (found,) = locate_findings(text, run_blocks(text).mistakes)
@@ -154,6 +157,7 @@ WORDS = """        b[0] = word(tiles[s][1], j * 8 + lane / 4, k * 16 + lane % 4 
 """
 
 
+@pytest.mark.thorough
 def test_a_wrong_argument_of_a_helper_that_loads_words_is_found() -> None:
     right = plant(("__device__ void wait(", HELPER), (READ, WORDS), text=KERNEL)
     assert run_blocks(right).proved == {"gemm"} and not run_blocks(right).mistakes
@@ -174,6 +178,7 @@ template <typename T> void encode(CUtensorMap* map, T* matrix, """
     assert {one.element_bits for one in find_evaluation_maps(code)} == {16}
 
 
+@pytest.mark.thorough
 @for_each("coordinates", ["0, m + t,", "0, t * M + m,", "0, t * BK,"], sample=1)
 def test_a_convolution_and_panels_move_along_rows(coordinates: str) -> None:
     """A begins at its first column in all of them."""
