@@ -95,6 +95,16 @@ def test_an_instance_of_a_namespace_and_of_a_host_template() -> None:
     assert (report.steps, report.findings, report.open) == (8, (), ())
 
 
+@for_each("use", ["template void run<1024>(float*);\n", "int main() { run<1024>(nullptr); }\n"])
+def test_a_host_template_may_be_declared_before(use: str) -> None:
+    """As in a header, with a default argument: the definition is still run for its instances alone."""
+    declared = "template <int S> void run(float* out, int n = 4);\n"
+    host = "template <int S> void run(float* out, int n) { gemm<S><<<1, 128>>>(out, n); }\n"
+    right = check_text(MAPS + declared + TEMPLATE + host + use)
+    assert (right.steps, right.findings, right.open) == (8, (), ())
+    assert check_text(MAPS + declared + TEMPLATE + host + use.replace("1024", "512")).findings
+
+
 @pytest.mark.thorough
 @for_each("launch", ["gemm<SBO><<<1, 128>>>(out, 4);", "auto* k = gemm<SBO>; k<<<1, 128>>>(out, 4);"])
 def test_attributes_of_a_kernel_do_not_hide_its_template(launch: str) -> None:

@@ -133,7 +133,7 @@ class Evaluator:
         self.called: set[int] = set()
         self.named_instances: dict[
             int, list[Any]
-        ] = {}  # instances that the text names without launching, by id of the function
+        ] = {}  # instances that the text names without launching, by the key of the function
         self.unread_calls: set[str] = set()  # functions whose calls were not evaluated
         self.headers: tuple[Span, ...] = ()  # spans of included headers
         self.aliases_in_progress: set[int] = set()  # aliases being resolved

@@ -192,10 +192,10 @@ def call_function(
     if chosen is None or chosen.function.body is None or _is_endless_call(ev, chosen.function):
         return _call_unread(ev, closure, arguments, span)
     function = chosen.function
-    if id(function) in ev.idle_kernels:
+    if function.key in ev.idle_kernels:
         return _pass_idle_kernel(ev, closure, function, arguments)
     scope = ev.bind_parameters(closure, chosen, arguments, named)
-    ev.called.add(id(function))
+    ev.called.add(function.key)
     known_before = len(ev.descriptors)
     value = _run_function(ev, closure, function, scope, span, at)
     if is_descriptor(ev, value, function.name):
@@ -221,7 +221,7 @@ def _pass_idle_kernel(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> None:
     """Skip a kernel without anything checked, and make unknown what it may write."""
-    ev.called.add(id(function))
+    ev.called.add(function.key)
     ev.forget_call(arguments, closure)
 
 

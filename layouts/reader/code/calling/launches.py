@@ -278,7 +278,7 @@ def note_instance(ev: Evaluator, function: Any) -> None:
         note_instance(ev, function.no)
     elif isinstance(function, FunctionSet) and function.templates is not None and function.this is None:
         for declaration in function.functions:
-            instances = ev.named_instances.setdefault(id(declaration), [])
+            instances = ev.named_instances.setdefault(declaration.key, [])
             if (
                 declaration.templates
                 and len(instances) < MOST_INSTANCES

@@ -130,7 +130,7 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
         value = values
         functions = [node for node in body if isinstance(node, tree.Function)]
         for function in functions if value is None else ():
-            if id(function) not in ev.called:
+            if function.key not in ev.called:
                 value = ev.run_entry(function, scope)
     except (BudgetError, RecursionError):
         raise _make_error("it takes too many steps", field, "Paste only what builds the word.") from None

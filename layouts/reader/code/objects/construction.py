@@ -142,7 +142,7 @@ def run_constructor(
         ev.run_constructor(instance, owner, closure, values)
         return
     scope = ev.bind_parameters(closure, chosen, arguments, {})
-    ev.called.add(id(function))
+    ev.called.add(function.key)
     ev.enter_function(function.name, function.span)
     _run_constructor_body(ev, instance, record, function, scope)
 
@@ -169,7 +169,7 @@ def run_constructor_entry(
     """Run a constructor that the text never calls, with symbols as parameters."""
     closure = FunctionSet((function,), home, instance)
     scope = ev.bind_parameters(closure, OverloadCandidate(function, (), {}), [], {}, symbolic=True)
-    ev.called.add(id(function))
+    ev.called.add(function.key)
     ev.enter_function(function.name, function.span, entry=True)
     _run_constructor_body(ev, instance, record, function, scope)
 

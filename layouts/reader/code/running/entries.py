@@ -116,7 +116,7 @@ def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset
     kernels = [f for f, _, _ in functions if _is_kernel(f, text)]
     if working is None or any(kernel.name in working for kernel in kernels):
         return frozenset()
-    return frozenset(map(id, kernels))
+    return frozenset(kernel.key for kernel in kernels)
 
 
 def _list_host_spans(functions: Sequence[Entry], text: str) -> Iterator[Span]:
@@ -135,7 +135,7 @@ def _is_kernel(function: tree.Function, text: str) -> bool:
 def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry], uninstantiated: set[int]) -> bool:
     """Return whether a function is a template without instances.
 
-    It is one if every function that names it calls it, and has been run without reaching the call. uninstantiated: ids
+    It is one if every function that names it calls it, and has been run without reaching the call. uninstantiated: keys
     of the functions found so before.
     """
     function, owner, _ = entry
@@ -148,7 +148,7 @@ def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry],
         if mentions:
             callers.append(
                 mentions == len(re.findall(rf"\b{function.name}{_CALLED}", body))
-                and (id(other) in ev.called or id(other) in uninstantiated)
+                and (other.key in ev.called or other.key in uninstantiated)
             )
     return bool(callers) and all(callers)
 

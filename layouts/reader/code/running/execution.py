@@ -321,7 +321,7 @@ def run_entry(
     closure = FunctionSet((function,), scope, this, templates)
     deduced = deduce_arguments(ev, closure, function, []) if templates is not None else None
     inner = ev.bind_parameters(closure, OverloadCandidate(function, (), deduced or {}), [], {}, symbolic=True)
-    ev.called.add(id(function))
+    ev.called.add(function.key)
     refers = function.returns is not None and bool(function.returns.reference) and not ev.python
     ev.enter_function(function.name, function.span, entry=True, refers=refers)
     try:

@@ -79,13 +79,13 @@ def run_statements(
     entries, left_out = [*first, *later], set[int]()
     for n, entry in enumerate(entries):
         if n == len(first):  # run instances that are never launched before the functions they call
-            entries[n:] = sorted(later, key=lambda entry: id(entry[0]) not in ev.named_instances)
+            entries[n:] = sorted(later, key=lambda entry: entry[0].key not in ev.named_instances)
             entry = entries[n]
         function = entry[0]
-        if id(function) in ev.called:
+        if function.key in ev.called:
             continue
         if n >= len(first) and not unfinished and is_never_instantiated(ev, entry, entries, left_out):
-            left_out.add(id(function))
+            left_out.add(function.key)
             continue
         if ev.steps_left <= 0:
             unfinished.append((function.name, _get_name_span(text, function)))
@@ -117,7 +117,7 @@ def _raise_share(ev: Evaluator, function: tree.Function, share: int) -> int:
     kernel for a JIT compiler, the subject of the text; else `share`.
     """
     main = function.name == "main" and not ev.python
-    return max(share, ev.steps_left * 3 // 4) if main or id(function) in ev.named_instances else share
+    return max(share, ev.steps_left * 3 // 4) if main or function.key in ev.named_instances else share
 
 
 def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
@@ -131,7 +131,7 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
     forget_entry_writes(ev)
     ev.asm_runs_before = len(ev.asm_runs)
     try:
-        instances = ev.named_instances.get(id(function), []) if owner is None else []
+        instances = ev.named_instances.get(function.key, []) if owner is None else []
         for instance in instances:
             ev.run_entry(function, home, templates=instance.templates)
         if not instances:

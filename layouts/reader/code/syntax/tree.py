@@ -350,6 +350,11 @@ class Function(Statement):
     since: int = -1  # place of an earlier first declaration
 
     @property
+    def key(self) -> int:
+        """A number of this function, also with the default arguments of an earlier declaration."""
+        return id(self if self.body is None else self.body)
+
+    @property
     def first(self) -> int:
         """The place from which on its name is visible."""
         return self.since if self.since >= 0 else self.span[0]
