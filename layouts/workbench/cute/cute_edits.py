@@ -70,6 +70,7 @@ def list_cute_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[tu
 def list_layout_edits(text: str, one: StatementWords, sizes: Sequence[str]) -> Iterator[TextEdit]:
     """Yield edits of the strides of a matrix, and of the modes of its tile that a Step leaves out. sizes: of matrices.
 
+    >>> from lanescope.workbench.text.statement_words import list_statements
     >>> text = "auto a = make_stride(m, Int<1>{}); auto t = local_tile(b, s, c, Step<_1, X, _1>{});"
     >>> [edit.text for one in list_statements(text) for edit in list_layout_edits(text, one, ["m", "k"])]
     ['k', 'Int<1>{}, m', 'X, _1, _1', '_1, _1, X']
