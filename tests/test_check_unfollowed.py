@@ -219,9 +219,10 @@ def test_a_helper_counts_where_a_kernel_includes_it(tmp_path: Path, monkeypatch:
 
 def test_what_a_file_without_code_of_its_own_includes_is_checked(tmp_path: Path) -> None:
     (tmp_path / "gemm.cuh").write_text(RIGHT)
-    (tmp_path / "gemm.cu").write_text('// one instance\n#define SIZE \\\n  16\n#include "gemm.cuh"\n')
-    output = CliRunner().invoke(app, [str(tmp_path / "gemm.cu"), "--no-cache"]).output
-    assert "the fragments of the kernel with mma have a verdict" in output
+    for text in ('// one instance\n#define SIZE \\\n  16\n#include "gemm.cuh"\n', '#include "gemm.cuh"'):
+        (tmp_path / "gemm.cu").write_text(text)
+        output = CliRunner().invoke(app, [str(tmp_path / "gemm.cu"), "--no-cache"]).output
+        assert "the fragments of the kernel with mma have a verdict" in output
 
 
 @for_each(

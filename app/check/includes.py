@@ -45,7 +45,7 @@ def join_includes(
     join = _Join(sources, find_header)
     join.append_source(source, 0)
     unfound = tuple(dict.fromkeys(join.unfound))
-    if len(join.pieces) < 2:
+    if all(piece.name == source.name for piece in join.pieces):
         return replace(source, unfound=unfound) if unfound else source
     if join.pieces[-1].end > LONGEST:
         return replace(source, unfound=unfound, too_long=True)

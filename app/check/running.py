@@ -111,7 +111,8 @@ def check_source(
 
 def _has_own_code(source: SourceText) -> bool:
     """Return whether a file has more than directives: of one that only includes others, these are checked."""
-    own = next((piece.file_text for piece in source.pieces if piece.name == source.name), source.text)
+    pieces = [source.text[piece.start : piece.end] for piece in source.pieces if piece.name == source.name]
+    own = "".join(pieces) if source.pieces else source.text
     return re.sub(r"^[ \t]*#(?:\\\n|.)*", "", strip_comments(own), flags=re.M).strip() != ""
 
 
