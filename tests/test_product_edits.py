@@ -315,9 +315,7 @@ ONE_DIMENSION = plant(
     ("text", "change", "code", "line"),
     [
         (TEXT, (WHOLE, "dim3(M / 32, N / 8)"), "tiles_left", "dim3(M / 32"),
-        (TEXT, (WHOLE, "dim3(N / 8, M / 64)"), "tiles_left", "dim3(N / 8, M / 64)"),
         (TEXT, (WHOLE, "dim3(N / 8, N / 32)"), "tiles_left", "dim3(N / 8, N / 32)"),
-        (ONE_DIMENSION, ("M / 32 * (N / 8)", "M / 32"), "tiles_left", "<<<M / 32"),
         (ONE_DIMENSION, ("/ (N / 8) * 32", "/ (M / 8) * 32"), "product_broken", "/ (M / 8)"),
         (TEXT, ("M * K + row * K", "M * K + row * M"), "product_broken", "row * M"),
         (GIVEN, ("dim3(p.N / 8, p.M / 32)", "dim3(p.M / 32, p.N / 8)"), "tiles_left", "dim3(p.M / 32"),

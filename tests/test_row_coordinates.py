@@ -40,6 +40,7 @@ RIGHT = [
         (GRID, "dim3(N / BN * (M / BM))"), (AXES, "row = blockIdx.x / (N / BN) * BM, col = blockIdx.x % (N / BN) * BN")
     ),
     plant((GRID, "launch_grid")),  # not known
+    plant((GRID, "dim3(M / BM, N / BN)"), ("  gemm<<<", "  assert(M == N);\n  gemm<<<"), text=APART),
     plant(("BM = 64", "BM = 128"), (LAUNCH, "(map_a, map_a, C, M, M, K)"), (GRID, "dim3(M / BN, M / BM)")),  # A·Aᵀ
 ]
 

@@ -93,6 +93,25 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("&tile(index.row, index.col)", "&at(index.row, index.col)"),
     ),
+    "a row by value": (
+        ("T* end()", "T* operator[](int r) { return buffer + r * COLS; }\n  __device__ T* end()"),
+        ("&tile(index.row, index.col)", "&tile[index.row][index.col]"),
+    ),
+    "a row that is an object": (
+        (
+            "T* end()",
+            "struct Row { T* at; __device__ T& operator[](int c) { return at[c]; } };\n"
+            "  __device__ Row operator[](int r) { return Row{buffer + r * COLS}; }\n  __device__ T* end()",
+        ),
+        ("&tile(index.row, index.col)", "&tile[index.row][index.col]"),
+    ),
+    "the class by its own name": (
+        ("T* end()", "Span from(int r) { return Span(buffer + r * COLS); }\n  __device__ T* end()"),
+        (
+            "half* to = &tile(index.row, index.col);",
+            "auto rows = tile.from(index.row);\n    auto to = &rows(0, index.col);",
+        ),
+    ),
     "two overloads": (("T& operator()", "T& operator()(int at) { return buffer[at]; }\n  __device__ T& operator()"),),
 }
 

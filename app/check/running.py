@@ -38,6 +38,7 @@ from lanescope.workbench.source.open_names import can_be_given
 
 _DEPENDS = "depends on "  # before the names of a gap
 _MOST_NAMES = 6  # of one list that is printed
+_LINES_WITHOUT_CODE = re.compile(r"^[ \t]*#[ \t]*(?:include|define|pragma)\b(?:\\\n|.)*", re.M)
 REPAIRING = 0.4  # part of a file's time after which no repairs are tried: whether a read is wrong comes first
 _PRINTED = (".txt", ".py", ".pyi")  # files whose lines with # may be no directives
 _OF_KERNEL = (PITCH_OPEN, *LOADING)  # starts of gaps that no header closes
@@ -110,10 +111,13 @@ def check_source(
 
 
 def _has_own_code(source: SourceText) -> bool:
-    """Return whether a file has more than directives: of one that only includes others, these are checked."""
+    """Return whether a file has code, or conditions: of one that only includes others, these are checked."""
     pieces = [source.text[piece.start : piece.end] for piece in source.pieces if piece.name == source.name]
     own = "".join(pieces) if source.pieces else source.text
-    return re.sub(r"^[ \t]*#(?:\\\n|.)*", "", strip_comments(own), flags=re.M).strip() != ""
+    return (
+        re.sub(r"^[ \t]*#[ \t]*(?:include|define|pragma)\b(?:\\\n|.)*", "", strip_comments(own), flags=re.M).strip()
+        != ""
+    )
 
 
 def _write_command(name: str, seconds: float, choices: Mapping[str, str], target: str) -> str:

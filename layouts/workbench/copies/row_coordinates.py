@@ -103,13 +103,20 @@ def find_row_mistakes(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
     grid = _find_grid(text, run)
     multiplies = any(event.kind in PRODUCTS for event in run.events)
     rows = list(_list_rows(text, run).values()) if grid is not None and multiplies and is_known(run) else []
-    if grid is None or len(rows) != 2:
+    if grid is None or len(rows) != 2 or _equates_sizes(text.blank, grid):
         return
     others = [row.find_other_axis(grid) for row in rows]
     if others == [rows[1].axis, rows[0].axis]:
         yield _make_exchanged_pitfall(text, rows)
     elif others.count("") == 1 and rows[0].axis == rows[1].axis:
         yield from (_make_row_pitfall(text, row, axis) for row, axis in zip(rows, others, strict=True) if axis)
+
+
+def _equates_sizes(blank: str, grid: Grid) -> bool:
+    """Return whether a text compares two of the sizes in a grid for equality: the kernel may be for square D alone."""
+    names = {word for value in grid.values() for word in re.findall(r"[A-Za-z_]\w*", str(value))}
+    compared = re.finditer(r"\b([A-Za-z_]\w*)\s*[!=]=\s*(?:\w+(?:\.|->))*([A-Za-z_]\w*)\b", blank)
+    return any(one[1] != one[2] and {one[1], one[2]} <= names for one in compared)
 
 
 def _find_grid(text: KernelText, run: KernelRun) -> Grid | None:

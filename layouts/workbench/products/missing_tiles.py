@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from math import prod
 
 import numpy as np
@@ -157,15 +157,24 @@ def find_tile_grid(places: Mapping[Block, Ints], sizes: tuple[int, int], grid: B
     return None
 
 
-def describe_grid(text: str, launch: KernelLaunchRecord, grids: tuple[Block, Block], shape: Span) -> CheckFinding:
-    """Make the finding of a launch with another grid than that which has a block for each tile. grids: both; shape: the
-    rows and columns of a tile.
+def describe_grid(
+    text: str, launch: KernelLaunchRecord, grids: tuple[Block, Block], tile: Span, sizes: Span
+) -> CheckFinding | None:
+    """Make the finding of a launch that counts the blocks of one dimension of D by the other; None for another grid.
+
+    grids: the needed one and its own; tile, sizes: rows and columns of a block's tile and of D.
     """
-    (x, y, _), (own_x, own_y, _) = grids
-    exchanged = " Its dimensions are exchanged." if (x, y) == (own_y, own_x) else ""
+    (x, y, _), own = grids[0], grids[1][:2]
+    by_rows, by_columns = (-(-sizes[0] // size) for size in tile), (-(-sizes[1] // size) for size in tile)
+    if own == (y, x) != (x, y):
+        why = "its dimensions are exchanged"
+    elif own != (x, y) and own in set(product(by_columns, repeat=2)) | set(product(by_rows, repeat=2)):
+        why = "it counts both by one dimension of D"
+    else:
+        return None
     message = (
-        f"A block computes {shape[0]} × {shape[1]} elements of D: where {x} × {y} blocks are needed for all tiles, this"
-        f" launch has {own_x} × {own_y}.{exchanged}"
+        f"With {sizes[0]:,} × {sizes[1]:,} elements of D, {x} × {y} blocks of {tile[0]} × {tile[1]} are needed, and"
+        f" this launch has {own[0]} × {own[1]}: {why}."
     )
     return CheckFinding("tiles_left", message, find_grid_place(blank_text(text), launch.call) or launch.span)
 

@@ -140,8 +140,8 @@ class SearchedRun(KnownRun):
         return not limits_sizes(self.text, names | members)
 
     def find_short_grid(self, verdict: ProductVerdict) -> CheckFinding | None:
-        """Return the finding of the only launch if its grid leaves out tiles of D, or has blocks beyond it, and D is
-        A·B with a block for each tile.
+        """Return the finding of the only launch if its grid has M in place of N or N in place of M, and D is A·B with a
+        block for each tile. Fewer blocks may be meant, for a part of D.
         """
         single = len(self.recorded) == len(self._launches) == 1 and self.launches == 0 and not self.alone
         if verdict.grid is None or not single or "gridDim" in self.body or not self.is_for_all_sizes:
@@ -155,9 +155,8 @@ class SearchedRun(KnownRun):
         found = find_tile_grid(joined, (self.known.m, self.known.n), own) if len(joined) > 1 else None
         if found is None or (verdict.open == UNCOVERED and all(map(le, found[0], own))):  # none is left out
             return None
-        if found[0] == own or self._judge_grid(sizes, found[0]).open is not None:
-            return None
-        return describe_grid(self.text, self._launches[0], (found[0], own), found[1])
+        mistake = describe_grid(self.text, self._launches[0], (found[0], own), found[1], (self.known.m, self.known.n))
+        return mistake if mistake is not None and self._judge_grid(sizes, found[0]).open is None else None
 
     def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
         """Return the least K with which D is wrong for the same reason, and no slice is left out."""

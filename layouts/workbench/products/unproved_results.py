@@ -237,9 +237,7 @@ def _find_other_factor(finders: Finders) -> str:
             of = Points(array, total.rows[row], total.columns[column], at, site)
             points.append(MatrixPoints(of, finder.block, slices[0], total.get_depth(0) or 0))
     other = find_other_factor(points, sizes)
-    if other is None:
-        return ""
-    return f"its elements are combined with elements of {other.array} that are not those of their rows or columns"
+    return other.describe() if other is not None else ""
 
 
 def _find_short_sum(sums: Sequence[SumOrigin], tiles: Tiles, grid: Block | None) -> str:

@@ -8,6 +8,7 @@ origin when the copies are in order: the coordinates of each thread's first byte
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
-from lanescope.reader.threads.memory.storage import Ints, LoadRecord
+from lanescope.reader.threads.memory.storage import Ints, LoadRecord, make_open_data
 from lanescope.reader.threads.memory.tile_records import BoxRead, TileProduct
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import find_mma, find_register_product, locate_operand
@@ -56,7 +57,12 @@ def settle_reads(finder: OriginFinder) -> None:
         array = first.map.names[-1] if first.map.names else first.map.source
         finder.run.records[read.record] = LoadRecord(array, make_number(offsets, LONG), first.move.site)
     boxed = [read.record for read in finder.trace.reads]  # which elements of D they are combined with is not compared
-    finder.run.factors = [use for use in finder.run.factors if not np.isin(use.factor.record, boxed).any()]
+    finder.run.factors = [
+        replace(use, factor=make_open_data(finder.run.threads, use.factor.size))
+        if np.isin(use.factor.record, boxed).any()
+        else use
+        for use in finder.run.factors
+    ]
 
 
 def _join_coordinates(box: LoadedBox, at: Ints) -> Ints:

@@ -314,7 +314,7 @@ def _partition_tiles(call: CuteCall) -> tuple[Any, Any] | None:
         trace, of_atom = run.barriers.asynchronous, getattr(atom, "misfit", None)
         trace.misfit = trace.misfit or of_atom or (why, run.find_own_place(call.node.span))
     elif run.barriers is None and (call.values[1] != 0 or measure(call.values[2]) != 1):
-        return None  # a part for each block of a cluster
+        return None, None  # a part for each block of a cluster
     return (tensor, tile) if isinstance(atom, TmaCopy) else None
 
 

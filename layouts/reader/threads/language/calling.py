@@ -19,7 +19,7 @@ from lanescope.reader.threads.instructions import library
 from lanescope.reader.threads.language import objects
 from lanescope.reader.threads.language.arguments import bind_parameters, find_size
 from lanescope.reader.threads.language.declaring import MOST_DEEP, make_member_scope, make_object
-from lanescope.reader.threads.language.names import find_type, resolve_path
+from lanescope.reader.threads.language.names import find_own_class, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload, choose_specialization
 from lanescope.reader.threads.language.places import find_place, get_item_size, get_items
@@ -67,7 +67,11 @@ def _is_library(run: KernelRunner, found: Any) -> bool:
 
 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
-    """Call the overload with these arguments; one without a body may write its arguments."""
+    """Call the overload with these arguments, or make an object of the class whose constructors they are; one without a
+    body may write its arguments.
+    """
+    if (own := find_own_class(found, name.last, scope)) is not None:
+        return _construct(run, own, node, scope)
     templates = name.path[-1][1] or ()
     at = node.span[0] if len(name.path) == 1 else find_namespace(run.text, found.homes, name.path[-2][0])
     chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)

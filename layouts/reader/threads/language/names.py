@@ -14,7 +14,7 @@ from lanescope.reader.threads.instructions.fragment_types import list_arguments,
 from lanescope.reader.threads.language.character_arrays import find_string
 from lanescope.reader.threads.language.enumerations import evaluate_enumeration
 from lanescope.reader.threads.language.numbers import ThreadNumber, make_uniform
-from lanescope.reader.threads.language.program import LaterValue, Scope, StructSet, find_namespace
+from lanescope.reader.threads.language.program import FunctionSet, LaterValue, Scope, StructSet, find_namespace
 from lanescope.reader.threads.language.shared_arrays import allocate_shared, is_shared
 from lanescope.reader.threads.language.structs import bind_templates, lay_out_struct, make_struct
 from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
@@ -187,6 +187,7 @@ def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) ->
     """Return a type without its pointers and dimensions: of the text, built in, or of a library; None if unknown."""
     found: Any = None if _is_builtin(run, type_, scope) else resolve_path(run, type_.path, scope)
     found = _find_declared_type(run, type_, scope) if found is None and type_.name == "decltype" else found
+    found = find_own_class(found, type_.name, scope) or found
     if isinstance(type_.body, tree.StructDefinition) and not isinstance(found, SizedType):
         found = lay_out_struct(run, StructSet(type_.body.name, (type_.body,)), type_.body, (), scope)
     kind = (
@@ -194,6 +195,17 @@ def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) ->
     )
     kind = kind or _find_library_type(type_)
     return kind or make_library_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
+
+
+def find_own_class(found: Any, name: str, scope: Scope) -> SizedType | None:
+    """Return the class that the name of its constructors means in its members; None for another name.
+
+    Source: ISO C++20, [class.pre], the injected-class-name.
+    """
+    own = scope.find("this") if isinstance(found, FunctionSet) else None
+    kind = own.type if isinstance(own, Pointer) else None
+    same = kind is not None and kind.name == name and kind.scope is not None and kind.scope.names.get(name) is found
+    return kind if same else None
 
 
 def _find_declared_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> SizedType | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,9 @@ from lanescope.reader.threads.language.numbers import (
     step_offset,
 )
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.language.types import SizedType, StructMember, find_component
+from lanescope.reader.threads.language.types import SizedType, StructMember, find_component, make_pointer_type
 from lanescope.reader.threads.language.values import load_place, look_up_code
-from lanescope.reader.threads.memory.storage import Pointer
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -99,13 +100,20 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
 
 def _find_returned(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     """Return the place that a call refers to, without loading its value, or the pointer that it returns."""
-    before, run.wanted = run.wanted, node.span
+    value, referred = _call_for_place(run, node.span, lambda: run.evaluate(node, scope))
+    return referred if referred is not None else value if isinstance(value, Pointer) else None
+
+
+def _call_for_place(run: KernelRunner, span: tuple[int, int], call: Callable[[], Any]) -> tuple[Any, Pointer | None]:
+    """Return (what a call at a place of the text returns, the place that it refers to, None if it is no reference)."""
+    before, run.wanted = run.wanted, span
     run.referred = None, None, (0, 0)
-    value = run.evaluate(node, scope)
-    run.wanted = before
-    pointer = value if isinstance(value, Pointer) else None
-    referred, place, call = run.referred
-    return place if place is not None and referred is pointer and call == node.span else pointer
+    try:
+        value = call()
+    finally:
+        run.wanted = before
+    array, place, at = run.referred
+    return value, place if at == span and array is (value if isinstance(value, Pointer) else None) else None
 
 
 def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Pointer | None:
@@ -146,16 +154,22 @@ def _step_pointer(run: KernelRunner, pointer: Any, node: tree.Index, scope: Scop
 
 
 def _find_object_item(run: KernelRunner, place: Pointer, node: tree.Index, scope: Scope) -> Any:
-    """Return the place that operator[] of an object returns, or of an item of std::array; None for another object."""
+    """Return the place or the object that operator[] of an object returns, or of an item of std::array."""
     if "operator[]" not in place.type.scope.names:
         items = get_items(place)
         return _step_pointer(run, items and replace(items, dims=items.dims[1:]), node, scope)
     call = tree.Call(tree.Name((("operator[]", None),)), tuple(node.indices), span=node.span)
-    before, run.wanted = run.wanted, node.span
-    run.referred = None, None, (0, 0)
-    run.call_method(place, "operator[]", call, scope)
-    run.wanted = before
-    return run.referred[1] if run.referred[2] == node.span else None
+    value, referred = _call_for_place(run, node.span, lambda: run.call_method(place, "operator[]", call, scope))
+    if referred is not None or not isinstance(value, Pointer) or value.type.is_object:
+        return referred if referred is not None else value
+    return _hold_pointer(value)
+
+
+def _hold_pointer(pointer: Pointer) -> Pointer:
+    """Return a place of its own that holds a pointer."""
+    kind, memory = make_pointer_type(pointer.type, pointer.dims), LocalMemory()
+    memory.write_value(0, kind.size, pointer, None)
+    return Pointer("local", memory, make_uniform(0, LONG), kind)
 
 
 def get_items(place: Any) -> Pointer | None:
