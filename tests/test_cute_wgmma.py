@@ -304,8 +304,8 @@ def test_a_mistake_around_tma_copies_is_found(right: str, wrong: str, code: str,
 def test_an_exchanged_block_is_named_where_it_is_chosen() -> None:
     wrong = "make_coord(blockIdx.x, blockIdx.y, _)"
     planted = plant(("make_coord(blockIdx.y, blockIdx.x, _)", wrong), text=BULK)
-    (open_,) = check_whole(planted).open
-    assert "a TMA copy loads a tile beyond the last row of" in open_.message
+    (found,) = check_whole(planted).findings
+    assert found.code == "tiles_left" and "exchanged, or those of the index of the block" in found.message
 
 
 # One CTA multiplies through tensor memory

@@ -167,7 +167,7 @@ def describe_grid(
     (x, y, _), own = grids[0], grids[1][:2]
     by_rows, by_columns = (-(-sizes[0] // size) for size in tile), (-(-sizes[1] // size) for size in tile)
     if own == (y, x) != (x, y):
-        why = "its dimensions are exchanged"
+        why = "its dimensions are exchanged, or those of the index of the block"
     elif own != (x, y) and own in set(product(by_columns, repeat=2)) | set(product(by_rows, repeat=2)):
         why = "it counts both by one dimension of D"
     else:
