@@ -29,6 +29,7 @@ from lanescope.ptx import catalog
 from lanescope.workbench import Workbench
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
+from lanescope.workbench.source.open_names import differs_in_threads
 
 _MAP_FIELD = re.compile(r"\.(?:box_\d|swizzle)$")
 _CHANGING = re.compile(r"at\..*\w'")
@@ -141,12 +142,13 @@ def _summarize(bench: Workbench, view: ReportView) -> str:
 
 
 def _list_asked(bench: Workbench) -> Iterator[Assumption]:
-    """Yield the assumptions that a person can know: not the values of expressions that change in a loop, and the box of
-    a tensor map once.
+    """Yield the assumptions that a person can know: not the values of expressions that change in a loop or differ from
+    thread to thread, and the box of a tensor map once.
     """
     has_maps = _asks_for_maps(bench)
     for assumption in bench.assumed:
-        changes = assumption.key.startswith("stored.") or _CHANGING.match(assumption.key)
+        differs = not assumption.value and differs_in_threads(assumption.label)
+        changes = differs or assumption.key.startswith("stored.") or _CHANGING.match(assumption.key)
         if not changes and not (
             has_maps and assumption.key.startswith(make_key("")) and _MAP_FIELD.search(assumption.key)
         ):

@@ -41,6 +41,15 @@ def can_be_given(name: str) -> bool:
     return NAME.fullmatch(name) is not None and "->" not in name and not _OF_THREADS.fullmatch(name)
 
 
+def differs_in_threads(term: str) -> bool:
+    """Return whether a term has the index of a thread, so that it has no one value.
+
+    >>> differs_in_threads("(threadIdx.x / 128 - 1) & 15"), differs_in_threads("K / 64")
+    (True, False)
+    """
+    return any(_OF_THREADS.fullmatch(name) for name in list_names(term))
+
+
 def describe_open_value(label: str) -> str:
     """Describe what an unknown value depends on: names, or a variable that differs from thread to thread.
 
