@@ -121,7 +121,7 @@ class KernelRunner:
         self.most_steps, self.most_products, self.last_product = MOST_STEPS, MOST_PRODUCTS, 0
         self.update: Any = None  # of the elements of a wmma fragment, while one is computed
         self.wanted: Span | None = None  # the call of which the place is wanted that it refers to, not the value
-        self.referred: tuple[Any, Any, Span] = (None, None, (0, 0))  # of a returned reference: array, place, call
+        self.referred: tuple[Any, Span] = None, (0, 0)  # the place that the call at a place of the text refers to
         self.folded = False  # whether each lane runs another iteration of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups

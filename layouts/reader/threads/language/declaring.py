@@ -249,7 +249,8 @@ def _start_member(
     run: KernelRunner, member: Pointer, arguments: Sequence[tree.Expression], call: tree.Call, scope: Scope
 ) -> None:
     """Initialize a member that is an object itself: as a copy of one, or by its constructor."""
-    value = run.evaluate(arguments[0], scope) if len(arguments) == 1 else None
+    copied = len(arguments) == 1 and isinstance(arguments[0], tree.Name | tree.Member | tree.Call)
+    value = run.evaluate(arguments[0], scope) if copied else None
     if is_object(value) and value.type.name == member.type.name:
         store_place(run, member, value, call.span)
     else:

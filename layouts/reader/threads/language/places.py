@@ -107,13 +107,13 @@ def _find_returned(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 def _call_for_place(run: KernelRunner, span: tuple[int, int], call: Callable[[], Any]) -> tuple[Any, Pointer | None]:
     """Return (what a call at a place of the text returns, the place that it refers to, None if it is no reference)."""
     before, run.wanted = run.wanted, span
-    run.referred = None, None, (0, 0)
+    run.referred = None, (0, 0)
     try:
         value = call()
     finally:
         run.wanted = before
-    array, place, at = run.referred
-    return value, place if at == span and array is (value if isinstance(value, Pointer) else None) else None
+    place, at = run.referred
+    return value, place if at == span else None
 
 
 def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Pointer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanescope.reader.code.running.write_summaries import walk_nodes
 from lanescope.reader.code.syntax import tree, tree_statements as statements
@@ -25,9 +25,8 @@ def run_return(run: KernelRunner, statement: statements.Return, scope: Scope, ma
             value = None
         else:
             value = run.evaluate(given, scope)
-            _note_referred(run, given, value, scope)
         if frame.has_result:
-            run.referred = None, None, (0, 0)  # threads return different places
+            run.referred = None, (0, 0)  # threads return different places
         frame.result = aggregates.merge_returned(mask, value, frame.result) if frame.has_result else value
     frame.has_result = True
     if run.order is not None and len(run.frames) == 1:
@@ -45,18 +44,8 @@ def _refer_to(run: KernelRunner, given: tree.Expression, scope: Scope) -> bool:
     called = isinstance(given, tree.Call)  # once: what it does is done then
     found = run.find_place(given, scope) if called or not _calls(given) else None
     place = found if isinstance(found, Pointer) else None
-    run.referred = None, place, call
+    run.referred = place, call
     return called or place is not None
-
-
-def _note_referred(run: KernelRunner, given: tree.Expression, value: Any, scope: Scope) -> None:
-    """Note the place that a function returns a reference to; the value of an array is a pointer to its first item."""
-    returns = run.frames[-1].returns
-    if returns is None or not returns.reference or _calls(given):
-        return
-    place = run.find_place(given, scope)
-    if isinstance(place, Pointer):
-        run.referred = value if isinstance(value, Pointer) else None, place, run.get_call((0, 0))
 
 
 def _calls(given: tree.Expression) -> bool:
