@@ -287,18 +287,8 @@ BULK_MISTAKES = [
     ("make_shape(n, k), make_stride(k,", "make_shape(n, k), make_stride(n,", "product_broken", "n,"),
     ("t < tiles; ++t", "t < tiles - 1; ++t", "k_slices_left", "t < tiles - 1"),
     ("Step<X, _1, _1>", "Step<_1, X, _1>", "cute_copy_misfit", "_1, X, _1>{});\n  Tensor gD"),
-    ("    warpgroup_commit_batch();\n", "", "wgmma_commit_missing", "warpgroup_wait<0>"),
+    ("    warpgroup_commit_batch();\n", "", "wgmma_commit_missing", "gemm(mma, "),
 ]
-
-
-@for_each(("right", "wrong", "code", "place"), BULK_MISTAKES, sample=1)
-def test_a_mistake_around_tma_copies_is_found(right: str, wrong: str, code: str, place: str) -> None:
-    planted = plant((right, wrong), text=BULK)
-    (found,) = check.check_text(planted, search=True).findings
-    line = planted[
-        planted.rfind("\n", 0, found.span[0]) + 1 : planted.find("\n", planted.find(place, found.span[0] - 80))
-    ]
-    assert found.code == code and place.split("\n")[0] in line
 
 
 def test_an_exchanged_block_is_named_where_it_is_chosen() -> None:
@@ -442,8 +432,14 @@ UMMA_MISTAKES = [
 ]
 
 
-@for_each(("right", "wrong", "code", "place"), UMMA_MISTAKES, sample=1)
-def test_a_mistake_in_a_kernel_of_tensor_memory_is_found(right: str, wrong: str, code: str, place: str) -> None:
-    planted = plant((right, wrong), text=UMMA)
+ASYNC_MISTAKES = [(BULK, *row) for row in BULK_MISTAKES] + [(UMMA, *row) for row in UMMA_MISTAKES]
+
+
+@for_each(("text", "right", "wrong", "code", "place"), ASYNC_MISTAKES, sample=2)
+def test_a_mistake_in_a_kernel_of_asynchronous_copies_is_found(
+    text: str, right: str, wrong: str, code: str, place: str
+) -> None:
+    planted = plant((right, wrong), text=text)
     (found,) = check.check_text(planted, search=True).findings
-    assert (found.code, planted[found.span[0] :].startswith(place)) == (code, True)
+    lines = [planted.count("\n", 0, at) for at in (found.span[0], planted.index(place, planted.index(wrong)))]
+    assert (found.code, lines[0]) == (code, lines[1])

@@ -49,8 +49,8 @@ def _list_stored(runners: Iterable[KernelRunner]) -> set[int]:
 
 
 def _list_between(grid: Block) -> list[Block]:
-    """Return blocks of the first line of a grid: that in the middle if there is no other line, as blocks divide their
-    number; also the last one if y may count the matrices of a batch.
+    """Return more blocks to run along x: the one in the middle if the grid has one line, where a block's place is often
+    computed from its number; also the last one if y may count the matrices of a batch.
     """
     x, y, z = grid
     is_batch = bool(z) and 1 < y <= _MOST_BATCHES

@@ -165,7 +165,7 @@ def describe_grid(
     grids: the needed one and its own; tile, sizes: rows and columns of a block's tile and of D.
     """
     (x, y, _), own = grids[0], grids[1][:2]
-    by_rows, by_columns = (-(-sizes[0] // size) for size in tile), (-(-sizes[1] // size) for size in tile)
+    by_rows, by_columns = ([-(-all_of // size) for size in tile] for all_of in sizes)
     if own == (y, x) != (x, y):
         why = "its dimensions are exchanged, or those of the index of the block"
     elif own != (x, y) and own in set(product(by_columns, repeat=2)) | set(product(by_rows, repeat=2)):

@@ -35,7 +35,7 @@ def make_strided(run: KernelRunner, shape: Any, stride: Any) -> CuteLayout | Non
 
 
 def _close_pitch(run: KernelRunner, shape: Any, stride: Any) -> Any:
-    """Return the strides of a matrix whose pitch is no known size: that of its contiguous dimension then."""
+    """Return the strides of a matrix; an open pitch is taken for the size of its contiguous dimension."""
     if not isinstance(shape, tuple) or not isinstance(stride, tuple) or not len(shape) == len(stride) == 2:
         return stride
     steps = [_simplify(step) for step in stride]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
+Fragment = tuple[CuteTensor, Sequence[int]]  # a tensor, and the indices of its elements in one product
 _REGISTER_BYTES = 4
 
 
@@ -104,13 +105,7 @@ def _describe_sizes(grids: Sequence[Any]) -> str:
     )
 
 
-def _run_described(
-    call: CuteCall,
-    mma: AsyncMma,
-    a: tuple[CuteTensor, Sequence[int]],
-    b: tuple[CuteTensor, Sequence[int]],
-    c: tuple[CuteTensor, Sequence[int]],
-) -> None:
+def _run_described(call: CuteCall, mma: AsyncMma, a: Fragment, b: Fragment, c: Fragment) -> None:
     """Run one wgmma of each warpgroup, with the descriptors of its tiles."""
     run, node, adds, tiled = call.run, call.node, mma.find_scale(call.run), mma.tiled
     assert tiled is not None
@@ -135,13 +130,7 @@ def _run_described(
         write_elements(run, c[0], indices, register)
 
 
-def _run_in_memory(
-    call: CuteCall,
-    mma: AsyncMma,
-    a: tuple[CuteTensor, Sequence[int]],
-    b: tuple[CuteTensor, Sequence[int]],
-    c: tuple[CuteTensor, Sequence[int]],
-) -> None:
+def _run_in_memory(call: CuteCall, mma: AsyncMma, a: Fragment, b: Fragment, c: Fragment) -> None:
     """Run one tcgen05.mma, with the descriptors of its tiles."""
     run, node = call.run, call.node
     begun = add_product(run, mma, c, node.span) if len(run.descriptors) < MOST else None
@@ -156,12 +145,7 @@ def _run_in_memory(
             note_read(run, OPCODE, name, (node.span, argument.span), (word, views[name]), (total, 0))
 
 
-def _list_words(
-    run: KernelRunner,
-    mma: AsyncMma,
-    name: str,
-    operand: tuple[CuteTensor, Sequence[int]],
-) -> Iterator[tuple[int, int]]:
+def _list_words(run: KernelRunner, mma: AsyncMma, name: str, operand: Fragment) -> Iterator[tuple[int, int]]:
     """Yield (number, descriptor) of each warpgroup that multiplies a tile in shared memory, and of the thread that
     issues a tcgen05.mma; none if it is not known.
     """
@@ -189,9 +173,9 @@ def _list_words(
 def _run_atom(
     run: KernelRunner,
     mma: TiledMMA,
-    a: tuple[CuteTensor, Sequence[int]],
-    b: tuple[CuteTensor, Sequence[int]],
-    c: tuple[CuteTensor, Sequence[int]],
+    a: Fragment,
+    b: Fragment,
+    c: Fragment,
     place: tuple[Span, tuple[int, int, int]],
 ) -> None:
     """Run one mma with the registers of one atom."""
@@ -210,7 +194,7 @@ def _run_atom(
 def _record_product(
     run: KernelRunner,
     opcode: str,
-    operands: Sequence[tuple[CuteTensor, Sequence[int]]],
+    operands: Sequence[Fragment],
     added: Sequence[Any],
     place: tuple[Span, tuple[int, int, int]],
 ) -> MmaUse:

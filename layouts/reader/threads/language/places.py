@@ -105,7 +105,7 @@ def _find_returned(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def _call_for_place(run: KernelRunner, span: tuple[int, int], call: Callable[[], Any]) -> tuple[Any, Pointer | None]:
-    """Return (what a call at a place of the text returns, the place that it refers to, None if it is no reference)."""
+    """Return the value of a call, and the place that it refers to, None for a value. span: of the call."""
     before, run.wanted = run.wanted, span
     run.referred = None, (0, 0)
     try:
