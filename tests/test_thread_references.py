@@ -112,6 +112,15 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
             "auto rows = tile.from(index.row);\n    auto to = &rows(0, index.col);",
         ),
     ),
+    "objects by a pointer": (
+        ("Fragment (&fragments)[N]", "Fragment* fragments"),
+        ("Fragment (&to)[N]", "Fragment* to"),
+    ),
+    "objects by a parameter that is an array": (
+        ("Fragment (&fragments)[N]", "Fragment* fragments"),
+        ("Fragment (&to)[N]", "Fragment to[N]"),
+        ("wmma::load_matrix_sync(fragments[i]", "wmma::load_matrix_sync(*(fragments + i)"),
+    ),
     "two overloads": (("T& operator()", "T& operator()(int at) { return buffer[at]; }\n  __device__ T& operator()"),),
 }
 

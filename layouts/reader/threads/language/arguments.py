@@ -12,7 +12,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
 from lanescope.reader.threads.language.names import find_type
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
-from lanescope.reader.threads.language.places import evaluate_operand, find_place
+from lanescope.reader.threads.language.places import evaluate_operand, find_place, hold_pointer
 from lanescope.reader.threads.language.program import LaterValue, Scope
 from lanescope.reader.threads.language.types import (
     SizedType,
@@ -92,8 +92,10 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
             value = evaluate_operand(run, expression, enclosing) if plain else run.evaluate(expression, enclosing)
             converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
             if is_object(converted) and parameter.type is not None and not parameter.type.reference:
-                converted = _copy_object(run, converted)
-            inner.names[parameter.name] = hold_value(converted, (expression, enclosing), run.mask)
+                is_pointer = parameter.type.pointers or parameter.type.dims
+                inner.names[parameter.name] = hold_pointer(converted) if is_pointer else _copy_object(run, converted)
+            else:
+                inner.names[parameter.name] = hold_value(converted, (expression, enclosing), run.mask)
             inner.passed[parameter.name] = expression, enclosing
 
 

@@ -162,10 +162,10 @@ def _find_object_item(run: KernelRunner, place: Pointer, node: tree.Index, scope
     value, referred = _call_for_place(run, node.span, lambda: run.call_method(place, "operator[]", call, scope))
     if referred is not None or not isinstance(value, Pointer) or value.type.is_object:
         return referred if referred is not None else value
-    return _hold_pointer(value)
+    return hold_pointer(value)
 
 
-def _hold_pointer(pointer: Pointer) -> Pointer:
+def hold_pointer(pointer: Pointer) -> Pointer:
     """Return a place of its own that holds a pointer."""
     kind, memory = make_pointer_type(pointer.type, pointer.dims), LocalMemory()
     memory.write_value(0, kind.size, pointer, None)
