@@ -202,3 +202,21 @@ def test_warps_are_numbered_in_the_whole_grid(change: tuple[str, ...], codes: li
     report = check_text(OF_GRID.replace(*change) if change else OF_GRID)
     assert [one.code for one in report.findings] == codes
     assert codes or [kernel.gap for kernel in report.kernels] == [""]
+
+
+@for_each(
+    "around",
+    [
+        "switch (K) { case 1: { dim3 block(256); break; } case 2: default: DECLARED LAUNCH }",
+        "try { DECLARED LAUNCH } catch (...) {}",
+        "for (int size : sizes) { DECLARED LAUNCH }",
+    ],
+    sample=1,
+)
+def test_a_launch_that_is_not_reached_is_read_with_the_block_around_it(around: str) -> None:
+    """Here an exception ends the host's code, as it may in a library that is not understood."""
+    kernel, call, rest = OF_GRID.partition("  gemm<<<")
+    launch = (call + rest.removesuffix("}\n")).replace("dim3(128, 4)", "block")
+    body = "throw K; " + around.replace("DECLARED", "dim3 block(128, 4);").replace("LAUNCH", launch)
+    text = f"{kernel}{body}}}\n"
+    assert [kernel.gap for kernel in check_text(text).kernels] == [""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from lanescope.cxx.integers import INT
@@ -13,7 +13,7 @@ from lanescope.cxx.source_text import expand_macro, is_kernel_head, list_macros,
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop
+from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop, RangeLoop, Switch, Try
 from lanescope.reader.threads.language.program import flatten_declarations, parse_expression, split_operands
 from lanescope.reader.threads.run_state import LaunchedInstance
 
@@ -268,13 +268,22 @@ def list_local_constants(function: tree.Function | None, at: int) -> list[tree.D
             waiting.append(part.make())
         elif isinstance(part, Block):
             waiting += part.body
-        elif isinstance(part, If | Loop) and part.span[0] <= at < part.span[1]:
-            waiting += [part.yes, part.no] if isinstance(part, If) else [part.body]
+        elif isinstance(part, If) and _is_in(part, at):
+            waiting += [part.yes, part.no]
+        elif isinstance(part, Loop | RangeLoop | Try) and _is_in(part, at):
+            waiting.append(part.body)
+        elif isinstance(part, Switch):
+            waiting += chain.from_iterable(body for _, body in part.cases if any(_is_in(one, at) for one in body))
         elif isinstance(part, tree.Declaration | tree.Alias):  # also behind a kernel that a later call launches
             found.append(part)
         elif isinstance(part, ExpressionStatement) and part.span[0] < at:
             found = [_set_size(one, part.value) for one in found]
     return found
+
+
+def _is_in(part: tree.Statement, at: int) -> bool:
+    """Return whether a place is in a statement."""
+    return part.span[0] <= at < part.span[1]
 
 
 def _set_size(declared: tree.Declaration | tree.Alias, expression: tree.Expression) -> tree.Declaration | tree.Alias:
