@@ -302,6 +302,8 @@ def test_a_map_that_is_made_for_another_layout_is_a_finding(old: str, new: str, 
         ("template <class TiledMma> struct Mainloop { TiledMma mma; };", "CuTe's TiledMMA"),
         ('__device__ void f() { asm volatile("wgmma.fence.sync.aligned;"); }', "wgmma"),
         ('#include "tcgen05.cuh"\n// a TiledMMA, as wgmma has it\nint mma_above;', ""),
+        ('"""Sort kernels: the tcgen05 loads are others."""\nNAMES = ["wgmma", "tcgen05", "mma"]\n', ""),
+        ("import tcgen05\nmma = tcgen05.MmaF16BF16Op(ab)\n", "tcgen05"),
     ],
 )
 def test_what_multiplies_by_a_library_is_named(text: str, said: str) -> None:

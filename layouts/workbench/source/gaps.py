@@ -33,8 +33,8 @@ _OF_BLACKWELL = ("tcgen05.mma", "sm100_mma_", "umma::", "tc_gen5_mma", "utc")  #
 _OF_HOPPER = ("wgmma.mma_async", "SM90_", "MMA_", "GMMA", "warp_group_dot")
 TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"
 _LIBRARIES = {  # libraries that multiply without naming an instruction
-    "wgmma": re.compile(r"\bwgmma\b|\bwarpgroup_(?:arrive|commit_batch|wait)\b"),
-    TCGEN05: re.compile(r"\btcgen05\b"),
+    "wgmma": re.compile(r"\bwgmma(?=[.(<]|::)|\bwarpgroup_(?:arrive|commit_batch|wait)\b"),
+    TCGEN05: re.compile(r"\btcgen05(?=[.(<]|::)"),
     KITTENS: re.compile(r"\b(?:st|tt)_(?:bf|hf|fl|tf32|fp\w{1,12})\s*<|\bmma?2?_At?Bt?\s*[<(]|\bkittens::(?:st|tt)\b"),
     TILED_MMA: re.compile(r"\bTiledM(?:MA|ma)(?![a-z])|\btiled_mma|\bmake_tiled_mma|\bMMA_(?:Atom|Traits)\b"),
 }
