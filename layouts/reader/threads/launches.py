@@ -264,21 +264,29 @@ def list_local_constants(function: tree.Function | None, at: int) -> list[tree.D
     found: list[tree.Declaration | tree.Alias] = []
     waiting: list[Any] = [function.body] if function is not None else []
     for part in waiting:
-        if isinstance(part, tree.DeferredBody):
-            waiting.append(part.make())
-        elif isinstance(part, Block):
-            waiting += part.body
-        elif isinstance(part, If) and _is_in(part, at):
-            waiting += [part.yes, part.no]
-        elif isinstance(part, Loop | RangeLoop | Try) and _is_in(part, at):
-            waiting.append(part.body)
-        elif isinstance(part, Switch):
-            waiting += chain.from_iterable(body for _, body in part.cases if any(_is_in(one, at) for one in body))
-        elif isinstance(part, tree.Declaration | tree.Alias):  # also behind a kernel that a later call launches
+        waiting += _list_inner(part, at)
+        if isinstance(part, tree.Declaration | tree.Alias):  # also behind a kernel that a later call launches
             found.append(part)
         elif isinstance(part, ExpressionStatement) and part.span[0] < at:
             found = [_set_size(one, part.value) for one in found]
     return found
+
+
+def _list_inner(part: Any, at: int) -> Sequence[Any]:
+    """List the statements in a statement whose declarations may hold at a place."""
+    match part:
+        case tree.DeferredBody():
+            return (part.make(),)
+        case Block():
+            return part.body
+        case If() if _is_in(part, at):
+            return part.yes, part.no
+        case Loop() | RangeLoop() | Try() if _is_in(part, at):
+            return (part.body,)
+        case Switch():
+            cases = (body for _, body in part.cases if any(_is_in(one, at) for one in body))
+            return [*chain.from_iterable(cases)]
+    return ()
 
 
 def _is_in(part: tree.Statement, at: int) -> bool:
