@@ -64,3 +64,13 @@ def test_a_stage_that_depends_on_k_is_known_for_a_number(
 ) -> None:
     report = check_thread_tiles(plant(change, text=LATER), {})
     assert (report.verified, [one.code for one in report.findings]) == (verified, codes)
+
+
+@for_each(
+    "limit", ["if (left < 0) left = 0;", "if (left < 0 || left > K) { left = 0; }", "if (K < left) { left = K; }"]
+)
+def test_a_limit_that_is_not_known_does_not_hold_in_the_inner_tiles(limit: str) -> None:
+    """Marlin's stripes: a block whose share is limited to 0 computes nothing."""
+    stripes = f"int left = (K - (int)blockIdx.z * 64) / 16; {limit} if (left == 0) return;\n  for (int k = 0; left; "
+    report = check_thread_tiles(STEPS.replace("for (int k = 0; k < K; ", stripes + "--left, "), {})
+    assert (report.findings, report.verified) == ([], 2)

@@ -18,7 +18,7 @@ from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import aggregates, declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.folding import fold_iterations
-from lanescope.reader.threads.language.jumps import can_leave, is_endless, is_left_by_jumps
+from lanescope.reader.threads.language.jumps import can_leave, find_limited, is_endless, is_left_by_jumps
 from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.places import get_items
 from lanescope.reader.threads.language.program import Scope
@@ -97,6 +97,8 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
         if run.turns and run.turns[-1] and not can_leave(statement.yes, statements.Return | statements.Throw):
             run.assumed += 1  # all that follows: the loop may have ended before
         return mask  # a bound that the inner tiles do not meet
+    if _limits_number(run, statement, scope):
+        return mask
     run.assumed += 1
     outer, run.masked = run.masked, run.masked or run.differs_in_threads(statement.condition)
     before = len(run.outputs)
@@ -109,6 +111,12 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
             del run.outputs[stored:]  # the same elements, at an edge of D
     run.assumed -= 1
     return mask
+
+
+def _limits_number(run: KernelRunner, statement: statements.If, scope: Scope) -> bool:
+    """Return whether an if limits an integer, which the inner tiles do not exceed."""
+    limited = find_limited(statement)
+    return limited is not None and get_number(run.evaluate(limited, scope)) is not None
 
 
 def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask, met: Mask) -> Mask:

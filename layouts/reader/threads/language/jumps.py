@@ -18,6 +18,29 @@ def can_leave(statement: tree.Statement | None, kinds: Any = _LEAVING) -> bool:
     return isinstance(statement, kinds)
 
 
+def find_limited(statement: statements.If) -> tree.Name | None:
+    """Return the variable that an if without else limits, such as n in if (n > most) n = most; None for another if."""
+    body = statement.yes
+    while isinstance(body, tree.DeferredBody | statements.Block):
+        parts = (body.make(),) if isinstance(body, tree.DeferredBody) else body.body
+        if len(parts) != 1:
+            return None
+        body = parts[0]
+    match body:
+        case statements.ExpressionStatement(value=tree.Assignment(op="", target=tree.Name() as name)) if (
+            not statement.no
+        ):
+            return name if name.last in _list_compared(statement.condition) else None
+    return None
+
+
+def _list_compared(condition: tree.Expression) -> set[str]:
+    """Return the variables that a condition compares."""
+    if isinstance(condition, tree.Binary):
+        return _list_compared(condition.left) | _list_compared(condition.right)
+    return {condition.last} if isinstance(condition, tree.Name) else set()
+
+
 def is_endless(loop: statements.Loop) -> bool:
     """Return whether the condition of a loop never ends it, as for (;;) and while (true)."""
     return loop.condition is None or (isinstance(loop.condition, tree.NumberLiteral) and bool(loop.condition.value))
