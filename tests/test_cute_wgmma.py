@@ -76,8 +76,12 @@ void launch(half_t const* A, half_t const* B, float* C, int m, int n, int k) {
 """
 
 
-def test_d_of_a_right_kernel_is_known() -> None:
-    made = check_whole(GEMM)
+@for_each("atom", ["", "GMMA::ss_op_selector<E, E, float, Shape<_64, _64, _64>>()"], sample=1)
+def test_d_of_a_right_kernel_is_known(atom: str) -> None:
+    """The atom is named, or selected by the types of its operands and sums."""
+    made = check_whole(
+        plant(("SM90_64x64x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>{}", atom), text=GEMM) if atom else GEMM
+    )
     assert (made.findings, made.open) == ((), ())
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
+from lanescope.cxx.sizes import ELEMENT_NAMES
+from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.table.kinds import MAJORS
 from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.code.cute.cute_mmas import tile_to_mma_shape
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _TCGEN05 = re.compile(r"SM1\d\d_MMA_(?!\w*2x1SM)\w+_SS")
 _WORD_BITS = 32
+_HALF_BYTES = 2  # of the elements that may be MN-major
 _K_BITS = 256  # of an operand along K in one dense instruction
 _GROUPS = {"warpgroup_arrive": "fence", "warpgroup_commit_batch": "commit", "warpgroup_wait": "wait"}
 
@@ -57,6 +60,11 @@ class AsyncMma:
     def tiled(self) -> TiledMMA | None:
         """The TiledMMA of wgmma; None for tcgen05.mma, and if the types of the atom are not known."""
         return make_tiled_mma(MmaAtomName(self.name), self.atoms, ()) if self.name else None
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it is known what its products read and compute."""
+        return self.bytes > 0 if self.threads == 1 else self.tiled is not None
 
     def set_scale(self, run: KernelRunner, value: Any, site: tuple[int, int]) -> None:
         """Set accumulate_ for the running threads: whether products add to their accumulators."""
@@ -104,10 +112,24 @@ def _find_umma(values: list[Any]) -> AsyncMma | None:
 
 
 def _select_operation(call: CuteCall) -> AsyncMma | None:
-    """Evaluate ss_op_selector<A, B, D, TileShape_MNK, …>() and rs_op_selector."""
-    element, _, _, tile = call.templates[:4]
-    shape = choose_wgmma_shape(element.size * 8, tile[1])
-    return None if shape is None else AsyncMma(shape, 128, 128, element.size)
+    """Evaluate ss_op_selector<A, B, D, TileShape_MNK, MajorA, MajorB>() and rs_op_selector."""
+    a, b, d, tile, *majors = call.templates
+    shape = choose_wgmma_shape(a.size * 8, tile[1])
+    if shape is None:
+        return None
+    of_a, of_b = ("TF32" if one == "F32" else one for one in map(_name_element, (a, b)))
+    ending = f"{call.name[0].upper()}S{'' if a.size == _HALF_BYTES else '_TN'}"
+    name = f"SM90_{'x'.join(map(str, shape))}_{_name_element(d)}{of_a}{of_b}_{ending}"
+    return find_async_mma(name, majors) or AsyncMma(shape, 128, 128, a.size)
+
+
+def _name_element(element: Any) -> str:
+    """Return the name of an element type in those of atoms, such as F16; "" for an unknown one."""
+    if not isinstance(element, SizedType):
+        return ""
+    integer = f"{'S' if element.signed else 'U'}{element.size * 8}" if element.integer else ""
+    known = ELEMENT_NAMES.get(element.name.rpartition("::")[2])
+    return DTYPES[known].names.atom if known else integer
 
 
 def make_async_mma(atom: AsyncMma, atoms: CuteLayout) -> AsyncMma:

@@ -51,7 +51,7 @@ def _multiply(call: CuteCall) -> None:
         return
     mma: Any = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
     operands = values[-3:]
-    followed = mma.tiled is not None or mma.bytes > 0 if isinstance(mma, AsyncMma) else isinstance(mma, TiledMMA)
+    followed = mma.is_followed if isinstance(mma, AsyncMma) else isinstance(mma, TiledMMA)
     known = followed and len(values) in (4, 5) and all(isinstance(one, CuteTensor) for one in operands)
     grids = [_make_grid(one) for one in operands] if known else [None]
     if all(grid is not None for grid in grids) and _fit(grids):
