@@ -204,8 +204,16 @@ void run(cute::bfloat16_t const* A, cute::bfloat16_t const* B, float* C, int m, 
 # The copies of a whole K of 32 have one part along K, which every index of a mode of stride 0 is.
 WHOLE_K = RING.replace("Tile<_32, _32, _16>", "Tile<_32, _32, _32>")
 
+# A comment after a macro for attributes, and a comma without the composition that its writer has left out.
+SPELLED = plant(
+    ("    CUTE_UNROLL\n", "    CUTE_UNROLL  // all steps\n"),
+    ("decltype(composition(Swizzle", "decltype(Swizzle"),
+    ("Stride<Int<BK>, _1>>{}));", "Stride<Int<BK>, _1>>{});"),
+    text=RING,
+)
 
-@pytest.mark.parametrize(("text", "fragments"), take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2)], 2))
+
+@pytest.mark.parametrize(("text", "fragments"), take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2), (SPELLED, 4)], 2))
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())

@@ -17,10 +17,11 @@ _OWN = (
     rf"|(?<![(=|,!])(?<![(=|,!]\s)\bnoexcept\b(?:\s*{_NESTED})?|\b_Pragma\s*{_NESTED}"
     rf"|\b__(?:cluster_dims|maxnreg|block_size)__\s*{_NESTED}"
 )
+_GAP = r"(?:\s|//[^\n]*|/\*.*?\*/)*+"
 # An undefined macro spelled like one for attributes.
 _SPELLED = (
     r"\b[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|HOST|GLOBAL|CALLABLE|UNROLL|HDFUNC|_API)\b"
-    r"(?=\s*(?:[A-Za-z_~]|\[\[|\Z))(?!\s+(?:and|or|xor|bitand|bitor|not_eq)\b)"
+    rf"(?={_GAP}(?:[A-Za-z_~]|\[\[|\Z))(?!\s+(?:and|or|xor|bitand|bitor|not_eq)\b)"
     r"|(?<![\w.>=+*/%&|^!~?<(,-])(?<![\w.>=+*/%&|^!~?<(,-][ ])\b[A-Z][A-Z0-9_]{2,}"
     r"(?=\s+(?:static|inline|constexpr|void|auto|bool|int|unsigned|u?int\d+_t|uint\d\d|size_t)\b(?!\s*[({]))"
 )

@@ -116,7 +116,8 @@ class TypeLowering(NodeReader):
             inner = node.named_children[0] if node.named_children else None
             return self.lower_type(inner) if inner else tree.Type(())
         if node.type == "decltype":
-            inner = next((c for c in node.named_children), None)
+            parts = [part for part in node.named_children if part.type not in ("comment", "ERROR")]
+            inner = parts[-1] if parts else None  # the grammar has no comma here: what is before it is an error
             return (
                 self.make_decltype(inner, node) if inner else tree.Type((("decltype", ()),), span=self.get_span(node))
             )
