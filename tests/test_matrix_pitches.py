@@ -14,6 +14,7 @@ from tests.ampere_kernels import REGISTERS, TEMPLATES
 from tests.cases import for_each
 from tests.checked import locate_findings
 from tests.test_check_results import WMMA
+from tests.test_cute_kernels import RING
 from tests.transfer_kernels import plant
 
 OTHER_NAMES = {"M": "height", "N": "width", "K": "depth"}  # which say nothing
@@ -160,3 +161,20 @@ def test_only_a_product_of_one_array_has_as_many_rows_as_columns() -> None:
 
 def test_two_matrices_do_not_share_a_leading_dimension_while_one_is_left() -> None:
     assert list_open(LEADING.replace("* lda", "* ldb")) == ["A"]
+
+
+# shapes and strides of CuTe say how long a line is, and how far apart lines are
+TENSORS = [  # what is right, what is wrong, the strides
+    ("make_shape(N, K), make_stride(K, _1{})", "make_shape(N, K), make_stride(N, _1{})", "make_stride(N, _1{})"),
+    ("make_shape(M, N), make_stride(N, _1{})", "make_shape(M, N), make_stride(M, _1{})", "make_stride(M, _1{})"),
+]
+
+
+@for_each(("right", "wrong", "strides"), TENSORS, sample=1)
+def test_the_stride_of_a_tensor_is_compared_with_its_shape(right: str, wrong: str, strides: str) -> None:
+    planted = plant((right, wrong), text=RING)
+    ((code, line),) = list_lines(planted)
+    assert code == "pitch_of_other_size" and strides in line
+    # M, N and K may be equal where the program compares them
+    square = plant(("  using Config =", "  if (M != N || N != K) return;\n  using Config ="), text=planted)
+    assert list_lines(square) == [] and list_open(square)

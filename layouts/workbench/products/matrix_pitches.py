@@ -8,14 +8,14 @@ the size of another dimension, and else not determined.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.cute.open_strides import TensorLine
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.memory.records import MmaUse, ResultStore
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
@@ -23,15 +23,21 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, locate_descriptor
 from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN
-from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.products.other_bounds import find_other_bounds
-from lanescope.workbench.products.product_sizes import ProductSizes, Tokens, is_count, is_leading, is_size, shorten_name
+from lanescope.workbench.products.pitch_places import Place, ProductMatrix, find_pitch
+from lanescope.workbench.products.product_sizes import (
+    ProductSizes,
+    Tokens,
+    find_only_size,
+    is_count,
+    is_leading,
+    is_size,
+    shorten_name,
+)
 from lanescope.workbench.products.stored_elements import locate_stores
 from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import blank_text
 
 TITLES = {"pitch_of_other_size": "The pitch of a matrix is the size of another dimension"}
-Place = tuple[Span, tuple[Span, ...]]  # of a product or an address, and the calls around it
 Pair = tuple[MmaUse, ArrivedOperand, ArrivedOperand]
 _LEAST_LINES = 8  # that a start counts
 _MOST_DESCRIPTORS = 64
@@ -46,29 +52,6 @@ class OpenPitch:
     reads: frozenset[tuple[Span, tuple[Span, ...], str]]
     message: str
     finding: CheckFinding | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Matrix:
-    """A matrix of a product.
-
-    operand: a, b or d; size: the parameter that its lines are apart; along: the dimension that a line runs along, k, m
-    or n; starts: other sizes that whole lines are multiplied by where a block, a warp or a step of a loop begins.
-    """
-
-    operand: str
-    array: str
-    size: str
-    along: str
-    product: object
-    places: set[Place] = field(default_factory=set)
-    starts: set[str] = field(default_factory=set)
-
-    @property
-    def lines(self) -> str:
-        """The word for its lines."""
-        across_rows = {"a": "k", "b": "n", "d": "n"}
-        return "rows" if self.along == across_rows[self.operand] else "columns"
 
 
 # what a run says ------------------------------------------------------------------------------------------------------
@@ -91,7 +74,7 @@ class _Fragment:
     bytes: int
     warps: tuple[FragmentOrigin, ...]
 
-    def list_matrices(self) -> Iterator[_Matrix]:
+    def list_matrices(self) -> Iterator[ProductMatrix]:
         for warp in self.warps:
             grids = list(zip(warp.names, warp.places, strict=True))
             across = [name for name, grid in grids if (grid[:, 0] != grid[0, 0]).any()]
@@ -101,7 +84,7 @@ class _Fragment:
             for dimension, inner, outer in (("k", along, across), (free, across, along)):
                 if inner and (size := _find_lines(inner, outer)):
                     starts = _list_starts(zip(factors, warp.base, strict=True), size, self.bytes)
-                    yield _Matrix(self.operand, warp.array, size, dimension, self.product, {self.place}, starts)
+                    yield ProductMatrix(self.operand, warp.array, size, dimension, self.product, {self.place}, starts)
 
 
 def _list_starts(starts: Iterable[tuple[Iterable[str], Any]], pitch: str, size: int) -> set[str]:
@@ -161,7 +144,7 @@ def _find_k_ends(fragments: Sequence[_Fragment]) -> Ends:
     return found
 
 
-def _list_results(run: KernelRunner, sizes: ProductSizes) -> Iterator[_Matrix]:
+def _list_results(run: KernelRunner, sizes: ProductSizes) -> Iterator[ProductMatrix]:
     """Yield the matrices that elements of D are stored to; add what limits their rows and columns to the sizes."""
     for store, result, lanes, row, column in locate_stores(run):
         rows, columns = (_list_moving(run, store, lanes, fixed) for fixed in (column, row))
@@ -170,7 +153,7 @@ def _list_results(run: KernelRunner, sizes: ProductSizes) -> Iterator[_Matrix]:
             if size := _find_lines(inner, outer):
                 sizes.add_limits(dimensions, _list_tokens(store.offset.terms, size))
                 starts = _list_starts(store.offset.terms.items(), size, store.size)
-                yield _Matrix("d", store.array, size, dimensions[0], product, starts=starts)
+                yield ProductMatrix("d", store.array, size, dimensions[0], product, starts=starts)
                 break
 
 
@@ -194,9 +177,9 @@ def _list_tokens(terms: Iterable[tuple[str, ...]], pitch: str) -> Tokens:
     return tokens
 
 
-def _merge(matrices: Iterable[_Matrix]) -> list[_Matrix]:
+def _merge(matrices: Iterable[ProductMatrix]) -> list[ProductMatrix]:
     """Return each matrix once, with all its places and starts."""
-    found: dict[object, _Matrix] = {}
+    found: dict[object, ProductMatrix] = {}
     for one in matrices:
         same = found.setdefault((one.operand, one.array, one.size, one.along, one.product), one)
         same.places |= one.places
@@ -212,10 +195,10 @@ class _Judge:
     """The matrices of a kernel with its sizes. ends: the sizes at which the loops along K end."""
 
     sizes: ProductSizes
-    matrices: Sequence[_Matrix]
+    matrices: Sequence[ProductMatrix]
     ends: Ends
 
-    def find_ends(self, matrix: _Matrix) -> set[str]:
+    def find_ends(self, matrix: ProductMatrix) -> set[str]:
         """Return the sizes that K may be: at which its loop ends, and what is called K if that is a part or a count."""
         ends = frozenset().union(*(self.ends.get((operand, matrix.product), ()) for operand in "ab"))
         names = {name for name in ends if self.sizes.is_parameter(name)}
@@ -223,14 +206,14 @@ class _Judge:
         called = {letters["k"]} if letters and names and not names & set(letters.values()) else set()
         return self.sizes.rename_all(called | {name for name in names if not is_count(name)})
 
-    def list_others(self, matrix: _Matrix) -> list[_Matrix]:
+    def list_others(self, matrix: ProductMatrix) -> list[ProductMatrix]:
         return [one for one in self.matrices if one is not matrix and one.product == matrix.product]
 
-    def _list_alike(self, matrix: _Matrix) -> set[str]:
+    def _list_alike(self, matrix: ProductMatrix) -> set[str]:
         """Return the pitches of the other matrices of a product whose lines run along the same dimension."""
         return self.sizes.rename_all(one.size for one in self.list_others(matrix) if one.along == matrix.along)
 
-    def is_leading(self, matrix: _Matrix) -> bool:
+    def is_leading(self, matrix: ProductMatrix) -> bool:
         """Return whether a pitch is a leading dimension by its name, or since M, N and K have other names.
 
         It is not if two matrices have it while no matrix has another one.
@@ -242,14 +225,14 @@ class _Judge:
             return True
         return self._is_no_dimension(matrix) or (is_leading(size) and not letters)
 
-    def _is_no_dimension(self, matrix: _Matrix) -> bool:
+    def _is_no_dimension(self, matrix: ProductMatrix) -> bool:
         """Return whether a pitch is not M, N or K: these are known, or every matrix has a pitch of its own."""
         known = self.find_ends(matrix), *self.sizes.limits.values()
         pitches = [self.sizes.rename(one.size) for one in (matrix, *self.list_others(matrix))]
         apart = len(set(pitches)) == len(pitches) > 2 and not set().union(*known) & set(pitches)
         return apart or (all(known) and self.sizes.rename(matrix.size) not in set().union(*known))
 
-    def is_common(self, matrix: _Matrix) -> bool:
+    def is_common(self, matrix: ProductMatrix) -> bool:
         """Return whether A and B agree in a pitch: of one array, or along K one that no other dimension has."""
         size, others = self.sizes.rename(matrix.size), self.list_others(matrix)
         taken = self.sizes.rename_all(one.size for one in others if one.operand == "d").union(
@@ -267,7 +250,7 @@ class _Judge:
         used = [one.size for one in self.matrices]
         return used.count(size) > 1 and any(is_leading(name) and name not in used for name in self.sizes.values)
 
-    def is_of_another(self, matrix: _Matrix) -> bool:
+    def is_of_another(self, matrix: ProductMatrix) -> bool:
         """Return whether a pitch is the size of another dimension than its lines run along, or of another matrix."""
         size, others = self.sizes.rename(matrix.size), self.list_others(matrix)
         found = self.find_ends(matrix) if matrix.along != "k" else set()
@@ -276,7 +259,7 @@ class _Judge:
         found |= self.sizes.rename_all(one.size for one in others if one.along != matrix.along or is_leading(size))
         return size in found | self._list_other_letters(matrix)
 
-    def _list_other_letters(self, matrix: _Matrix) -> set[str]:
+    def _list_other_letters(self, matrix: ProductMatrix) -> set[str]:
         """Return the sizes whose names, M, N or K, are those of other dimensions than a line runs along."""
         named = {letter: self.sizes.rename(name) for letter, name in self.sizes.letters.items()}
         alike = self._list_alike(matrix) - {self.sizes.rename(matrix.size)}
@@ -287,9 +270,11 @@ class _Judge:
         """Return whether A and B of a product are called so, and not exchanged."""
         return {(one.operand, shorten_name(one.array)[-1:]) for one in self.matrices} >= {("a", "a"), ("b", "b")}
 
-    def find_length(self, matrix: _Matrix) -> tuple[set[str], bool]:
+    def find_length(self, matrix: ProductMatrix) -> tuple[set[str], bool]:
         """Return (the sizes of which one is that of a line, whether a loop or bounds say so); empty if nothing does."""
         ends, limits = self.find_ends(matrix), self.sizes.limits
+        if (line := self.find_line(matrix)) is not None:
+            return {self.sizes.rename(find_only_size(line.length))}, True
         sides = "mn" if self._is_symmetric(matrix) else matrix.along
         stated = ends if matrix.along == "k" else set().union(*(limits[side] for side in sides))
         if stated or matrix.along == "k":
@@ -299,7 +284,13 @@ class _Judge:
         left = size in ends and len(unused) > (0 if any(limits.values()) else 1)
         return others & {size} or self._name_length(matrix, ends) or others or (unused if left else set()), False
 
-    def _name_length(self, matrix: _Matrix, ends: set[str]) -> set[str]:
+    def find_line(self, matrix: ProductMatrix) -> TensorLine | None:
+        """Return what a tensor of CuTe says of a matrix: the extent along its lines, if that is one size."""
+        line = self.sizes.runner.strides.tensors.get(matrix.array)
+        known = line is not None and find_only_size(line.pitch) == matrix.size and find_only_size(line.length)
+        return line if known else None
+
+    def _name_length(self, matrix: ProductMatrix, ends: set[str]) -> set[str]:
         """Return the size of a line if only names tell: M, N and K of a product A · B, or not K."""
         letters = self.sizes.letters
         if not letters or ends != {self.sizes.rename(letters["k"])}:
@@ -309,12 +300,12 @@ class _Judge:
             return {self.sizes.rename(letters[side]) for side in sides}
         return self.sizes.rename_all(letters[one] for one in "mn") - ends if matrix.size == letters["k"] else set()
 
-    def _is_symmetric(self, matrix: _Matrix) -> bool:
+    def _is_symmetric(self, matrix: ProductMatrix) -> bool:
         """Return whether a matrix is a D of one array with itself: it has as many rows as columns."""
         operands = {one.operand: one.array for one in self.list_others(matrix) if one.operand != "d"}
         return matrix.operand == "d" and len(operands) > len({*operands.values()})
 
-    def judge(self, matrix: _Matrix) -> OpenPitch | None:
+    def judge(self, matrix: ProductMatrix) -> OpenPitch | None:
         """Return the pitch of a matrix if it is not determined."""
         size, (length, stated) = self.sizes.rename(matrix.size), self.find_length(matrix)
         known = {*self.sizes.letters.values(), *(one.size for one in self.matrices)}
@@ -331,7 +322,7 @@ class _Judge:
         message = f"{PITCH_OPEN}{matrix.array} is {'wrong' if finding else 'not determined'}: its {apart}"
         return OpenPitch(frozenset((*place, matrix.operand) for place in matrix.places), message, finding)
 
-    def _find_mistake(self, matrix: _Matrix, length: set[str], apart: str) -> CheckFinding | None:
+    def _find_mistake(self, matrix: ProductMatrix, length: set[str], apart: str) -> CheckFinding | None:
         """Return the mistake in a pitch if no launch and no leading dimension can make it right."""
         moves = matrix.operand == "d" or (matrix.operand, matrix.product) in self.ends
         may_be_certain = len(length) == 1 and moves and self.sizes.knows_launches
@@ -339,12 +330,17 @@ class _Judge:
         if not may_be_certain or not self._is_certain(matrix, next(iter(length))):
             return None
         message = f"{matrix.array} has the pitch of another matrix: its {apart}."
-        return CheckFinding("pitch_of_other_size", message, _find_place(self.sizes.runner, matrix))
+        place = find_pitch(self.sizes.runner, matrix, self.find_line(matrix))
+        return CheckFinding("pitch_of_other_size", message, place)
 
-    def _is_certain(self, matrix: _Matrix, length: str) -> bool:
+    def _is_certain(self, matrix: ProductMatrix, length: str) -> bool:
         """Return whether the size of another dimension is taken for a pitch. length: the size of a line."""
         size, limits = self.sizes.rename(matrix.size), self.sizes.limits
         if self.sizes.is_less(matrix.size, length) and self.is_of_another(matrix):
+            return True
+        if self.sizes.may_be_equal:
+            return False
+        if self.find_line(matrix) is not None and self.is_of_another(matrix):
             return True
         limited = [dimension for dimension in "mn" if size in limits[dimension]]
         is_proved = len(limited) == 1 and limited != [matrix.along] and all(limits.values())
@@ -356,34 +352,14 @@ class _Judge:
         return is_proved or (is_named and (matrix.along == "k" or size in self.find_ends(matrix)))
 
 
-# places ---------------------------------------------------------------------------------------------------------------
-
-
-def _find_place(run: KernelRunner, matrix: _Matrix) -> Span:
-    """Return the expression that multiplies lines by a size, through the variables of an address."""
-    word = rf"\b{re.escape(matrix.size.rpartition('.')[2])}\b"
-    factor = re.compile(rf"\*\s*(?:\([\w ]*\)\s*)?(?:\w+(?:\.|->))*{word}|{word}\s*\*")
-    blank, sites = blank_text(run.text), list(_list_sites(run, matrix))
-    values = (span for site, calls in sites for span in list_values(run.text, site, calls))
-    named = [span for span in values if re.search(word, blank[slice(*span)])]
-    multiplied = [span for span in named if factor.search(blank[slice(*span)])]
-    others = (*sorted(place[0] for place in matrix.places), *(site for site, _ in sites))  # the pitch of wmma is apart
-    return next(iter((*multiplied[::-1], *named[-1:], *others)), (0, 0))
-
-
-def _list_sites(run: KernelRunner, matrix: _Matrix) -> Iterator[Place]:
-    """Yield the first address that a matrix is accessed by with its pitch, and the calls around it."""
-    every: Iterable[Any] = run.outputs if matrix.operand == "d" else run.records
-    mine = (one for one in every if one.array == matrix.array and one.site != (0, 0))
-    found = [(one.site, getattr(one, "calls", ())) for one in mine if any(matrix.size in of for of in one.offset.terms)]
-    yield from found[:1]
+# the kernel -----------------------------------------------------------------------------------------------------------
 
 
 def find_open_pitches(run: KernelRun, pairs: Sequence[Pair], launches: Sequence[KernelLaunchRecord]) -> list[OpenPitch]:
     """Find the matrices of a kernel's products whose pitch is not determined. pairs: products with A and B."""
     fragments, sizes = list(_list_fragments(run.runner, pairs)), ProductSizes(run, launches)
     products = {_identify_product(use) for use, *_ in pairs} | {read.span for read in run.runner.descriptors}
-    matrices: list[_Matrix] = []
+    matrices: list[ProductMatrix] = []
     for one in fragments:
         matrices += one.list_matrices()
     for result in _list_results(run.runner, sizes):

@@ -30,7 +30,9 @@ TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
 _OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid")  # blocks take tiles in turn
 _CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
-_NO_COMPARISON = re.compile(r"<<<|>>>|<<|>>|->|<[\w:*&, ]*>")  # of a launch, a shift, a member, a template
+_NO_COMPARISON = re.compile(
+    r"<<<|>>>|<<|>>|->|<[\w:*&, ]*>|\btemplate\s*<[^;{}<>]*>"
+)  # of a launch, a shift, a member, a template
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,13 @@ class ProductSizes:
         """Return whether all launches in the text are known, so that none makes sizes equal unnoticed."""
         return bool(self.launches) or len(re.findall(rf"\b{self.kernel.name}\b", blank_text(self.runner.text))) == 1
 
+    @cached_property
+    def may_be_equal(self) -> bool:
+        """Whether the text compares two of the sizes: it may be for equal ones alone, as assert(M == N) says."""
+        name = rf"(?:\w+(?:\.|->))*({'|'.join(re.escape(name) for name in self.values) or '(?!)'})\b"
+        pairs = re.findall(rf"\b{name}\s*[!=]=\s*{name}", blank_text(self.runner.text), re.I)
+        return any(left.lower() != right.lower() for left, right in pairs)
+
     def is_less(self, size: str, other: str) -> bool:
         """Return whether a size is less than another in a launch."""
         pairs = zip(self.values.get(size, ()), self.values.get(other, ()), strict=False)
@@ -149,11 +156,12 @@ def _list_bounds(run: KernelRunner) -> Iterator[tuple[str, set[str], Span]]:
     """Yield (a size, what the number that it limits contains, its place) of the comparisons of a kernel."""
     for span, (left, right) in run.limits.items():
         for number, limit in ((left, right), (right, left)):
-            if size := _find_only_size(limit):
+            if size := find_only_size(limit):
                 yield size, {name for names in number.terms for name in names if not is_size(name)}, span
 
 
-def _find_only_size(number: ThreadNumber) -> str:
+def find_only_size(number: ThreadNumber) -> str:
+    """Return the size that a number is; "" for another number."""
     terms = {names: factor for names, factor in number.terms.items() if names or not isinstance(factor, int) or factor}
     names = next(iter(terms), ()) if len(terms) == 1 else ()
     only = len(names) == 1 and is_size(names[0]) and isinstance(terms[names], int)

@@ -167,6 +167,8 @@ def _make_tensor(call: CuteCall) -> Any:
     layout = make_layout(replace(call, values=values[1:]))
     if layout is None:
         return None
+    if base.space == "global" and isinstance(base.array, str):
+        call.run.strides.note_tensor(base.array, layout, call.node.arguments[-1].span, call.run.calls)
     return CuteTensor(base, algebra.strip_swizzle(layout), layout.swizzle, make_number(layout.offset, LONG))
 
 

@@ -31,18 +31,28 @@ def make_strided(run: KernelRunner, shape: Any, stride: Any) -> CuteLayout | Non
     elif run.sizes is not None:
         stride = _close_pitch(run, shape, stride)
     encoded, sizes = map_leaves(run.strides.encode, stride), get_extents(shape)
-    return CuteLayout(sizes, encoded) if is_congruent(sizes, encoded) else None
+    if not is_congruent(sizes, encoded):
+        return None
+    layout = CuteLayout(sizes, encoded)
+    if (found := _find_line(shape, stride)) is not None and all(isinstance(one, ThreadNumber) for one in found):
+        run.strides.lines[id(layout)] = layout, found
+    return layout
+
+
+def _find_line(shape: Any, stride: Any) -> tuple[Any, Any] | None:
+    """Return (the pitch, the elements of a line) of a matrix one of whose strides is 1; None for other tensors."""
+    if not isinstance(shape, tuple) or not isinstance(stride, tuple) or not len(shape) == len(stride) == 2:
+        return None
+    steps = [_simplify(step) for step in stride]
+    return (steps[1 - steps.index(1)], _simplify(shape[steps.index(1)])) if 1 in steps else None
 
 
 def _close_pitch(run: KernelRunner, shape: Any, stride: Any) -> Any:
     """Return the strides of a matrix; an open pitch is taken for the size of its contiguous dimension."""
-    if not isinstance(shape, tuple) or not isinstance(stride, tuple) or not len(shape) == len(stride) == 2:
+    pitch, line = _find_line(shape, stride) or (None, None)
+    if not isinstance(pitch, ThreadNumber) or not pitch.uniform or not isinstance(line, int):
         return stride
-    steps = [_simplify(step) for step in stride]
-    if 1 not in steps or not isinstance(pitch := steps[1 - steps.index(1)], ThreadNumber) or not pitch.uniform:
-        return stride
-    line = _simplify(shape[steps.index(1)])
-    return tuple(1 if step == 1 else line for step in steps) if isinstance(line, int) else stride
+    return tuple(1 if _simplify(step) == 1 else line for step in stride)
 
 
 def _simplify(number: Any) -> Any:

@@ -6,8 +6,11 @@ and multiply strides, so that CuTe's algebra needs no symbols. An open extent is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from lanescope.cute.layout import CuteLayout
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, as_array, make_number
 from lanescope.reader.threads.language.quotients import Monomial
 
@@ -16,11 +19,37 @@ _LEAST_OPEN = 1 << 30  # what is left of an open extent after any tile
 _BITS = 64
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorLine:
+    """A matrix in global memory of which one stride is 1: its pitch, the elements of a line, and where they stand."""
+
+    pitch: ThreadNumber
+    length: ThreadNumber
+    site: tuple[int, int]
+    calls: tuple[tuple[int, int], ...]
+
+
 class OpenStrides:
-    """The products of open names that strides of a run contain."""
+    """The products of open names that strides of a run contain.
+
+    lines: by the id of a layout: this, its pitch and the extent along its lines; tensors: by array, None if it has
+    several layouts.
+    """
 
     def __init__(self) -> None:
         self.products: list[Monomial] = [()]
+        self.lines: dict[int, tuple[CuteLayout, tuple[ThreadNumber, ThreadNumber]]] = {}
+        self.tensors: dict[str, TensorLine | None] = {}
+
+    def note_tensor(
+        self, array: str, layout: CuteLayout, site: tuple[int, int], calls: Sequence[tuple[int, int]]
+    ) -> None:
+        """Note the layout of a tensor in global memory."""
+        of_layout = self.lines.get(id(layout), (None, None))[1]
+        before = self.tensors.get(array)
+        line = TensorLine(*of_layout, site, tuple(calls)) if of_layout is not None else None
+        same = before is None or (line is not None and before.site == line.site)
+        self.tensors[array] = line if same and (array not in self.tensors or before is not None) else None
 
     def encode(self, number: Any) -> int | None:
         """Return a number as a stride; None if it is unknown or differs between threads."""
