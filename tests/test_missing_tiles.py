@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lanescope.workbench.check import check_text
+from lanescope.workbench.products.missing_tiles import limits_sizes
 from tests.cases import for_each
 from tests.checked import check_whole, run_blocks
 from tests.known_kernels import KERNEL as THREADS, LAUNCH as OF_THREADS
 from tests.test_check_origins import KERNEL
+from tests.test_cute_kernels import RING
 from tests.transfer_kernels import plant
 
 INDEX = "int tiles = N / BN, m = blockIdx.x / tiles, n = blockIdx.x % tiles, row = m * BM, col = n * BN;"
@@ -144,3 +146,35 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
     assert not check_whole(THREADS).open
     [point] = check_whole(THREADS.replace("blockIdx.y * 32", "blockIdx.y * 64")).open
     assert "all of its tiles" in point.message
+
+
+@pytest.mark.parametrize(
+    ("code", "limits"),
+    [
+        ("for (int i = 0; i < M * N; ++i) c[i] = 0;", False),
+        ("for (int i = 0; i < M; ++i) c[i] = 0;", False),
+        ("for (int i = 0; i < M; i += 1024) part(c + i);", True),
+        ("if (argc > 1) M = atoi(argv[1]);", False),
+        ("if (M > N) other(c);", True),
+        ("gemm<\n    half,\n    128>(M, N);", False),
+    ],
+)
+def test_loops_over_all_elements_and_options_limit_no_size(code: str, limits: bool) -> None:
+    assert limits_sizes(f"void run(float* c, int M, int N) {{ {code} }}", {"M", "N"}) is limits
+
+
+@pytest.mark.thorough
+def test_an_open_stride_of_a_cute_tensor_is_the_length_of_a_line() -> None:
+    """Else another stride, of which D has more rows, hides that the dimensions of the grid are exchanged."""
+    strides = (
+        ("int K) {\n  using T", "int K, int ldc) {\n  using T"),
+        ("make_stride(N, _1{})", "make_stride(ldc, _1{})"),
+    )
+    passed = (
+        ("int N, int K) {\n  using Config", "int N, int K, int ldc) {\n  using Config"),
+        ("M, N, K);", "M, N, K, ldc);"),
+    )
+    right = plant(*strides, *passed, text=RING)
+    assert (check_text(right).findings, check_text(right).open) == ((), ())
+    (finding,) = check_text(plant(("dim3(N / 64, M / 64)", "dim3(M / 64, N / 64)"), text=right)).findings
+    assert finding.code == "tiles_left"

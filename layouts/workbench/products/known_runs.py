@@ -248,7 +248,8 @@ class KnownRun:
             blocks = [(0, 0, 0), *_list_between(grid or (x, y, 0)), last or (x - 1, y - 1, 0), (0, 0, z - 1)]
             verdict = self._run_blocks(sizes, blocks, (x, y, z))
             judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
-            verdict = replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
+            outside = _find_tile_outside(verdict.runners) if grid is not None else None
+            verdict = replace(verdict, open=verdict.open or next(filter(None, judged), None) or outside, grid=grid)
             if verdict.open is None or not has_wide_tile(verdict.fragments, (self.known.n, self.known.m)):
                 break
         return verdict
@@ -372,3 +373,9 @@ class KnownRun:
                     return ProductVerdict(found, runners=runners)
                 fragments.setdefault(n, []).extend(found)
         return ProductVerdict(None, fragments=fragments, runners=runners)
+
+
+def _find_tile_outside(runners: Iterable[KernelRunner]) -> OpenPart | None:
+    """Return that a block takes a tile that a matrix of CuTe does not have."""
+    found = next((run.strides.outside for run in runners if run.strides.outside is not None), None)
+    return OpenPart(f"a block takes a tile outside of {found[1]}", found[0]) if found is not None else None

@@ -30,9 +30,9 @@ TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
 _OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid")  # blocks take tiles in turn
 _CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
-_NO_COMPARISON = re.compile(
-    r"<<<|>>>|<<|>>|->|<[\w:*&, ]*>|\btemplate\s*<[^;{}<>]*>"
-)  # of a launch, a shift, a member, a template
+_NO_COMPARISON = re.compile(  # of a launch, a shift, a member, a template, a directive, an option of the program
+    r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#.*$|\bif\s*\(\s*argc\b[^()]*\)", re.M
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +183,16 @@ def describe_grid(
 
 def limits_sizes(text: str, names: Iterable[str]) -> bool:
     """Return whether a text compares M or N, but with 0 or as a multiple of a number: a kernel may be for some sizes
-    alone, or another one may do the rest. In a kernel bounds of rows and columns do not count. names: of M and N.
+    alone, or another one may do the rest. In a kernel bounds of rows and columns do not count, and on the host those of
+    a loop over every row, column or element. names: of M and N.
     """
     blank, sizes = blank_text(text), {name.rpartition(".")[2] for name in names}
     kernels = [one.body for one in find_functions(blank) if one.kernel]
     host = blank_spans(blank, kernels)
     either = "|".join(map(re.escape, sizes)) or "(?!)"
     multiple = rf"\b(?:{either})\s*%\s*(?!(?:{either})\b)\w+(?:\s*[!=]=\s*0)?"
-    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(multiple, " ", host)))
+    element = rf"<=?\s*(?:{either})\s*\*\s*\w+|;\s*\w+\s*<\s*(?:{either})\s*;\s*(?:\+\+\w+|\w+\s*\+\+)\s*\)"
+    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(f"{multiple}|{element}", " ", host)))
     if any(_CONDITION.search(one) and not sizes.isdisjoint(re.findall(r"\w+", one)) for one in statements):
         return True
     of_sizes = re.compile(rf"\b(?:{either})\s*(?:[<>]=?|[!=]=)\s*(?:\w+(?:\.|->))*(?:{either}|\d+)\b")

@@ -200,6 +200,9 @@ def _tile_tensor(call: CuteCall) -> Any:
     divided = algebra.zipped_divide(tensor.layout, make_tiler(tiler))
     tiles, rest = divided.modes
     coordinate = (*at, *(UNDERSCORE,) * (rest.rank - len(at)))
+    over = any(isinstance(n, int) and n >= mode.size for n, mode in zip(at, rest.modes, strict=False))
+    if over and tensor.space == "global" and tensor.base is not None:
+        call.run.strides.outside = call.run.strides.outside or (call.node.span, str(tensor.base.array))
     outer = slice_tensor(call.run, replace(tensor, layout=rest), coordinate)
     if outer is None:
         return None

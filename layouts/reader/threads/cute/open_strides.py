@@ -33,13 +33,14 @@ class OpenStrides:
     """The products of open names that strides of a run contain.
 
     lines: by the id of a layout: this, its pitch and the extent along its lines; tensors: by array, None if it has
-    several layouts.
+    several layouts; outside: the first local_tile of a tile that its matrix does not have, and the array.
     """
 
     def __init__(self) -> None:
         self.products: list[Monomial] = [()]
         self.lines: dict[int, tuple[CuteLayout, tuple[ThreadNumber, ThreadNumber]]] = {}
         self.tensors: dict[str, TensorLine | None] = {}
+        self.outside: tuple[tuple[int, int], str] | None = None
 
     def note_tensor(
         self, array: str, layout: CuteLayout, site: tuple[int, int], calls: Sequence[tuple[int, int]]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from lanescope.cxx.source_text import blank_comments
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
 from lanescope.reader.threads.language.names import find_type
@@ -254,9 +255,21 @@ def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
         return make_number(run.sizes[name], number_kind)
     if run.size and _is_size(run.text, name):
         if run.sizes is not None:
+            if _is_only_stride(run.text, name):
+                return make_name(name, number_kind)
             run.unsized.add(name)
         return run.turn_counts.make_argument(name, 1 if kind.name == "bool" else run.size, number_kind)
     return make_name(name, number_kind)
+
+
+@lru_cache(maxsize=1024)
+def _is_only_stride(text: str, name: str) -> bool:
+    """Return whether a parameter is a stride of CuTe's layouts, whose shapes tell what it is, and nothing is computed
+    from it.
+    """
+    word, code = re.escape(name), blank_comments(text)
+    computed = rf"[-+*/%<>]\s*{word}\b|\b{word}\s*[-+*/%<>]"
+    return bool(re.search(rf"\bmake_stride\s*\([^()]*\b{word}\b", code)) and not re.search(computed, code)
 
 
 @lru_cache(maxsize=1024)
