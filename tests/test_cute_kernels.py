@@ -315,3 +315,44 @@ def test_sizes_that_a_shape_names_are_told_apart() -> None:
     )
     (open_,) = check_whole(wrong).open
     assert open_.message.startswith("D of turned_gemm is not known to be A·B")
+
+
+# D is staged by stmatrix, and stored in rows of 16 bytes
+STAGED = plant(
+    ("SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x16_F16F16F16F16_TN"),
+    ("float* pc, int M, int N, int K) {\n  using T", "half_t* pc, int M, int N, int K) {\n  using T"),
+    ("float* c, int M", "half_t* c, int M"),
+    (
+        "  using Ldsm =",
+        """  using AtomC = decltype(composition(Swizzle<3, 3, 3>{}, Layout<Shape<_8, _64>, Stride<_64, _1>>{}));
+  using LayoutC = decltype(tile_to_shape(AtomC{}, make_shape(Int<BM>{}, Int<BN>{})));
+  using Store = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, T>{},
+                                         Layout<Shape<_16, _8>, Stride<_8, _1>>{}, Layout<Shape<_1, _8>>{}));
+  using Ldsm =""",
+    ),
+    (
+        "  copy(tCrC, tCgC);\n",
+        """  __syncthreads();
+  Tensor sC = make_tensor(make_smem_ptr(sa), typename Config::LayoutC{});
+  auto stage = make_tiled_copy_C(Copy_Atom<SM90_U32x4_STSM_N, T>{}, mma);
+  auto my_stage = stage.get_slice(threadIdx.x);
+  copy(stage, my_stage.retile_S(tCrC), my_stage.partition_D(sC));
+  __syncthreads();
+  typename Config::Store store;
+  auto my_store = store.get_slice(threadIdx.x);
+  copy(store, my_store.partition_S(sC), my_store.partition_D(gC));
+""",
+    ),
+    text=RING,
+)
+
+
+@pytest.mark.thorough
+def test_stmatrix_is_followed() -> None:
+    report = check_whole(STAGED)
+    assert (report.findings, report.open) == ((), ())
+    planted = plant(("  __syncthreads();\n  typename Config::Store", "  typename Config::Store"), text=STAGED)
+    assert [one.code for one in check_text(planted).findings] == ["barrier_missing"]
+    wrong = plant(("make_coord(blockIdx.y, blockIdx.x))", "make_coord(blockIdx.x, blockIdx.y))"), text=STAGED)
+    (open_,) = check_whole(wrong).open
+    assert open_.message.startswith("D of ring_gemm is not known to be A·B")

@@ -15,10 +15,16 @@ from lanescope.reader.threads.cute.tensor_tiles import TensorLoad, copy_tiles
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tile_copies import copy_tile, follows_elements
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
-from lanescope.reader.threads.instructions.matrix_loads import load_matrices
+from lanescope.reader.threads.instructions.matrix_loads import has_complete_warps, load_matrices, store_rows
 from lanescope.reader.threads.language.numbers import make_number
 from lanescope.reader.threads.language.values import load_place, store_place
-from lanescope.reader.threads.memory.storage import LocalMemory, make_open_data, spread_coefficient
+from lanescope.reader.threads.memory.storage import (
+    DataBytes,
+    LocalMemory,
+    join_data,
+    make_open_data,
+    spread_coefficient,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -108,6 +114,8 @@ def copy_tensors(
     for first, second in zip(*parts, strict=True):
         if element is not None and element.atom.loads:
             _load_matrix(run, element, (source, first), (target, second), spans)
+        elif element is not None and element.atom.instruction is not None:
+            _store_matrix(run, element, (source, first), (target, second), spans)
         else:
             asynchronous = element is not None and element.operation.asynchronous
             _move(run, (source, first), (target, second), spans, asynchronous)
@@ -118,8 +126,6 @@ def _split_accesses(
     element: ElementCopy | None, tensors: tuple[CuteTensor, CuteTensor]
 ) -> tuple[list[Sequence[int]], list[Sequence[int]]] | None:
     """Return the indices of each access in the source and in the destination; None if these are not followed."""
-    if element is not None and element.atom.instruction is not None and not element.atom.loads:
-        return None  # stmatrix exchanges registers between lanes
     counts = element.values if element is not None else (1, 1)
     sides = [_list_values(tensor.layout) for tensor in tensors]
     source, target = (
@@ -233,6 +239,37 @@ def _load_matrix(
     each = _REGISTER_BYTES // bytes_
     for register, indices in zip(registers, join_runs(target[1], each), strict=True):
         write_elements(run, target[0], indices, register)
+
+
+def _store_matrix(
+    run: KernelRunner,
+    element: ElementCopy,
+    source: tuple[CuteTensor, Sequence[int]],
+    target: tuple[CuteTensor, Sequence[int]],
+    spans: tuple[Span, Span],
+) -> None:
+    """Run stmatrix: every thread gives registers and the address of a row."""
+    first = get_element(run, target[0], target[1][0])
+    at = first.offset if first is not None and first.space == "shared" and is_contiguous(target[1]) else None
+    if at is None or at.const is None or not has_complete_warps(run):
+        run.shared.incomplete = run.shared.incomplete or "a store has an address that is not known"
+        run.forget_stores()
+        return
+    each = _REGISTER_BYTES * 8 // element.element_bits
+    found = (read_register(run, source[0], group) for group in join_runs(source[1], each))
+    registers = [make_open_data(run.threads, _REGISTER_BYTES) if one is None else one for one in found]
+    store_rows(run, at, registers, ".trans" in element.atom.name, spans[1])
+
+
+def read_register(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> Any:
+    """Return the register that holds some elements of a tensor; None if one of them is not known."""
+    if is_contiguous(indices):
+        place = get_element(run, tensor, indices[0], len(indices))
+        return load_place(run, place, (0, 0)) if place is not None else None
+    places = [get_element(run, tensor, index) for index in indices]
+    parts = [load_place(run, place, (0, 0)) for place in places if place is not None]
+    known = [part for part in parts if isinstance(part, DataBytes)]
+    return join_data(known) if len(known) == len(indices) else None
 
 
 def write_register(run: KernelRunner, tensor: CuteTensor, index: int, data: Any) -> None:

@@ -15,24 +15,16 @@ from lanescope.ptx.table.descriptors import START, TCGEN05, WGMMA
 from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.threads.cute.async_mma import AsyncMma
 from lanescope.reader.threads.cute.bulk import follow_product
-from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, write_elements
+from lanescope.reader.threads.cute.copies import forget_tensors, read_register, write_elements
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.tensor_tiles import OPCODE, add_product, make_views
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import ThreadSlice
 from lanescope.reader.threads.instructions.matrix_loads import make_use
-from lanescope.reader.threads.language.values import load_place
 from lanescope.reader.threads.memory.matrix_reads import MOST, count_sum, note_read
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
-from lanescope.reader.threads.memory.storage import (
-    ZERO,
-    DataBytes,
-    LocalMemory,
-    join_data,
-    make_open_data,
-    spread_coefficient,
-)
+from lanescope.reader.threads.memory.storage import ZERO, DataBytes, LocalMemory, make_open_data, spread_coefficient
 from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:
@@ -246,17 +238,7 @@ def _count_elements(tensor: CuteTensor) -> int:
 
 def _read_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> list[Any]:
     """Return the registers of an atom's values: data, or None if unknown."""
-    registers: list[Any] = []
-    each = _count_elements(tensor)
-    for group in join_runs(indices, each):
-        wide = len(group) if is_contiguous(group) else 1
-        parts = []
-        for first in group[::wide]:
-            place = get_element(run, tensor, first, wide)
-            parts.append(load_place(run, place, (0, 0)) if place is not None else None)
-        known = [part for part in parts if isinstance(part, DataBytes)]
-        registers.append(parts[0] if len(parts) == 1 else join_data(known) if len(known) == len(parts) else None)
-    return registers
+    return [read_register(run, tensor, group) for group in join_runs(indices, _count_elements(tensor))]
 
 
 def _use_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> tuple[RegisterUse, ...]:

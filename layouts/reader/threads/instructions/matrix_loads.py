@@ -1,12 +1,14 @@
-"""Registers that ldmatrix fills and mma takes, whether PTX or CuTe executes them."""
+"""Registers that ldmatrix fills, mma takes and stmatrix stores, whether PTX or CuTe executes them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.memory.records import LoadedRegister, MatrixLoad, RegisterUse, Span
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, is_zero, make_open_data, make_zeros
 
@@ -22,7 +24,7 @@ def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, span
     """
     span, site, step = (*spans, *spans[:1] * 2)[:3]
     followed = address is not None and "m8n8" in opcode and "b16" in opcode
-    if not followed or not run.follows_bytes or (not run.runs_everyone() and not _has_complete_warps(run)):
+    if not followed or not run.follows_bytes or (not run.runs_everyone() and not has_complete_warps(run)):
         return [make_open_data(run.threads, 4)] * count
     arguments = run.mask & (np.arange(run.threads) % 32 < 8 * count)
     rows = run.load_shared(address, 16, arguments, site)
@@ -47,7 +49,7 @@ def _note_read(run: KernelRunner) -> int:
     return run.order.reads
 
 
-def _has_complete_warps(run: KernelRunner) -> bool:
+def has_complete_warps(run: KernelRunner) -> bool:
     warps = np.array_split(run.mask, max(run.threads // 32, 1))
     return all(bool(warp.all()) or not warp.any() for warp in warps)
 
@@ -70,6 +72,35 @@ def _place_register(threads: int, number: int, turned: bool) -> Ints:
     row, column = (position, group) if turned else (group, position)
     first: Ints = np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1)
     return 16 * first + 2 * column + byte
+
+
+def store_rows(
+    run: KernelRunner, address: ThreadNumber, registers: Sequence[DataBytes], turned: bool, site: Span
+) -> None:
+    """Store the registers of stmatrix.
+
+    Lanes 8·i to 8·i + 7 give the addresses of the rows of matrix i (PTX ISA 9.1, 9.7.14.5.16, stmatrix).
+    """
+    lanes = np.arange(run.threads)
+    warp, matrix, row = lanes // 32 * 32, lanes % 32 // 8, lanes % 8
+    outer, mask = run.mask, run.mask & (matrix < len(registers))
+    source, byte = _find_row_elements(warp, row, turned)
+    number = np.minimum(matrix, len(registers) - 1)[:, None]
+    parts = []
+    for name in ("record", "thread", "byte"):
+        stacked = np.stack([getattr(one, name) for one in registers])
+        parts.append(stacked[number, source, byte])
+    run.mask = mask
+    run.store_shared(address, DataBytes(*parts), site)
+    run.mask = outer
+
+
+def _find_row_elements(warp: Ints, row: Ints, turned: bool) -> tuple[Ints, Ints]:
+    """Return (lane, byte of its register) of the 16 bytes of each lane's row."""
+    column, half = np.arange(16) // 2, np.arange(16) % 2
+    if turned:
+        return warp[:, None] + 4 * column + row[:, None] // 2, 2 * (row[:, None] % 2) + half
+    return warp[:, None] + 4 * row[:, None] + column // 2, np.broadcast_to(2 * (column % 2) + half, (len(row), 16))
 
 
 def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import View
 from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
+from lanescope.reader.threads.instructions.matrix_loads import store_rows
 from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.memory.records import MmaUse
@@ -49,33 +50,11 @@ def make_warp_product(number: int, use: MmaUse, added: Any) -> TileProduct:
 
 
 def store_matrices(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
-    """Execute stmatrix.
-
-    Lanes 8·i to 8·i + 7 give the addresses of the rows of matrix i (PTX ISA 9.1, 9.7.14.5.16, stmatrix).
-    """
+    """Execute stmatrix."""
     run = code.run
     address = code.get_shared_address(operands[0])
     registers = [code.get_value(token) for token in split_operands(operands[1].strip("{} "))]
     known = all(isinstance(one, DataBytes) and one.size == 4 for one in registers)
     if not isinstance(address, ThreadNumber) or address.const is None or not known or "m8n8" not in opcode:
         raise TraceLostError
-    lanes = np.arange(run.threads)
-    warp, matrix, row = lanes // 32 * 32, lanes % 32 // 8, lanes % 8
-    outer, mask = run.mask, run.mask & (matrix < len(registers))
-    source, byte = _find_row_elements(warp, row, ".trans" in opcode)
-    number = np.minimum(matrix, len(registers) - 1)[:, None]
-    parts = []
-    for name in ("record", "thread", "byte"):
-        stacked = np.stack([getattr(one, name) for one in registers])
-        parts.append(stacked[number, source, byte])
-    run.mask = mask
-    run.store_shared(address, DataBytes(*parts), code.get_site(operands[0]))
-    run.mask = outer
-
-
-def _find_row_elements(warp: Ints, row: Ints, transposed: bool) -> tuple[Ints, Ints]:
-    """Return (lane, byte of its register) of the 16 bytes of each lane's row."""
-    column, half = np.arange(16) // 2, np.arange(16) % 2
-    if transposed:
-        return warp[:, None] + 4 * column + row[:, None] // 2, 2 * (row[:, None] % 2) + half
-    return warp[:, None] + 4 * row[:, None] + column // 2, np.broadcast_to(2 * (column % 2) + half, (len(row), 16))
+    store_rows(run, address, registers, ".trans" in opcode, code.get_site(operands[0]))
