@@ -9,6 +9,9 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.threads.block_sizes import read_sizes
+from lanescope.reader.threads.language.program import LaterValue, Scope, parse_expression, parse_program
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text
@@ -225,3 +228,14 @@ def test_integers_in_structs_are_arguments(launch: str) -> None:
     [record] = evaluate_text(SIZED.format(launch)).launches
     assert [(n, name, str(value)) for n, name, value in record.members] == [(1, "m", "M"), (1, "k", "K")]
     assert str(record.arguments[2]) == "M"
+
+
+def test_a_grid_is_computed_from_members_of_other_dimensions() -> None:
+    text = """#include <cute/tensor.hpp>
+dim3 cluster(2);
+dim3 grid(cute::round_up(129, cluster.x), 6 / cluster.y);
+"""
+    scope = Scope()
+    for name, statement in [(one.name, one) for one in parse_program(text, ())[0] if hasattr(one, "arguments")]:
+        scope.names[name] = LaterValue(statement)
+    assert read_sizes(KernelRunner(text, 32, (32, 1, 1), scope), parse_expression("grid"), scope) == (130, 6)

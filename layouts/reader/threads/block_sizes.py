@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from lanescope.ptx.threads import MOST_THREADS, WARP
@@ -11,7 +12,7 @@ from lanescope.reader.threads.language.program import LaterValue, Scope, parse_e
 from lanescope.reader.threads.launches import KernelLaunch, find_launch_bounds, uses_dimensions
 from lanescope.reader.threads.runner import KernelRunner
 
-_DIM3 = "dim3", "uint3"
+_DIM3, _AXES = ("dim3", "uint3"), ("x", "y", "z")
 THREADS_OPEN, LAUNCHED = "the number of threads is open", "launched with "
 
 
@@ -72,9 +73,21 @@ def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declara
     return None
 
 
+def _replace_members(node: tree.Expression, scope: Scope) -> tree.Expression:
+    """Return an expression with the sizes of variables of type dim3 in place of their members x, y and z."""
+    if isinstance(node, tree.Call):
+        return replace(node, arguments=tuple(_replace_members(one, scope) for one in node.arguments))
+    if isinstance(node, tree.Binary):
+        return replace(node, left=_replace_members(node.left, scope), right=_replace_members(node.right, scope))
+    if not isinstance(node, tree.Member) or node.name not in _AXES or _find_dim3(node.value, scope) is None:
+        return node
+    sizes, axis = _list_sizes(node.value, scope), _AXES.index(node.name)
+    return sizes[axis] if axis < len(sizes) else parse_expression("1") or node
+
+
 def read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
     """Return the sizes of a number, a list or a dim3; None if one is unknown or 0."""
-    values = [host.evaluate(size, scope) for size in _list_sizes(expression, scope)]
+    values = [host.evaluate(_replace_members(size, scope), scope) for size in _list_sizes(expression, scope)]
     known = [value.known for value in values if isinstance(value, ThreadNumber)]
     if not values or len(known) < len(values) or not all(known):
         return None
