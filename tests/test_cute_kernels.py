@@ -6,8 +6,9 @@ import pytest
 
 from lanescope.reader.threads.language.program import Scope, parse_expression
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.check import check_text as check_file
 from tests.cases import for_each
-from tests.checked import check_text, check_whole, search_cause
+from tests.checked import check_text, check_whole, locate_findings, search_cause
 from tests.sample import take_rows
 from tests.transfer_kernels import plant
 
@@ -204,6 +205,28 @@ void run(cute::bfloat16_t const* A, cute::bfloat16_t const* B, float* C, int m, 
 # The copies of a whole K of 32 have one part along K, which every index of a mode of stride 0 is.
 WHOLE_K = RING.replace("Tile<_32, _32, _16>", "Tile<_32, _32, _32>")
 
+# The last step of a tile is after the loop, behind the wait for the next one.
+STEPS = RING[RING.index("      int k_next =") : RING.index("      if (k == 0) {")]
+FILL = RING[RING.index("      if (k == 0) {") : RING.index("      gemm(mma, tCrC, tCrA")]
+AHEAD = plant(
+    ("k < steps; ++k", "k < steps - 1; ++k"),
+    (FILL, ""),
+    (
+        STEPS,
+        "      copy(read_a, tXsA(_, _, k + 1, slot_read), tXrA(_, _, k + 1));\n"
+        "      copy(read_b, tXsB(_, _, k + 1, slot_read), tXrB(_, _, k + 1));\n",
+    ),
+    ("    CUTE_UNROLL\n", FILL.replace("if (k == 0) ", "") + "    CUTE_UNROLL\n"),
+    (
+        "tCrB(_, _, k), tCrC);\n    }\n",
+        "tCrB(_, _, k), tCrC);\n    }\n    cp_async_wait<kStages - 2>();\n    __syncthreads();\n"
+        "    slot_read = (slot_read + 1) % kStages;\n"
+        "    copy(read_a, tXsA(_, _, 0, slot_read), tXrA(_, _, 0));\n"
+        "    copy(read_b, tXsB(_, _, 0, slot_read), tXrB(_, _, 0));\n"
+        "    gemm(mma, tCrC, tCrA(_, _, steps - 1), tCrB(_, _, steps - 1), tCrC);\n",
+    ),
+    text=RING,
+)
 # A comment after a macro for attributes, and a comma without the composition that its writer has left out.
 SPELLED = plant(
     ("    CUTE_UNROLL\n", "    CUTE_UNROLL  // all steps\n"),
@@ -213,7 +236,9 @@ SPELLED = plant(
 )
 
 
-@pytest.mark.parametrize(("text", "fragments"), take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2), (SPELLED, 4)], 2))
+@pytest.mark.parametrize(
+    ("text", "fragments"), take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2), (SPELLED, 4), (AHEAD, 6)], 2)
+)
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())
@@ -356,3 +381,11 @@ def test_stmatrix_is_followed() -> None:
     wrong = plant(("make_coord(blockIdx.y, blockIdx.x))", "make_coord(blockIdx.x, blockIdx.y))"), text=STAGED)
     (open_,) = check_whole(wrong).open
     assert open_.message.startswith("D of ring_gemm is not known to be A·B")
+
+
+@pytest.mark.thorough
+def test_a_kernel_that_leaves_parts_of_a_tile_unread_is_judged_by_d() -> None:
+    planted = plant(("tXsA(_, _, k + 1, slot_read)", "tXsA(_, _, k, slot_read)"), text=AHEAD)
+    assert locate_findings(planted, check_file(planted, search=True).findings) == [
+        ("product_broken", "copy(read_a, tXsA(_, _, k, slot_read), tXrA(_, _, k + 1));")
+    ]

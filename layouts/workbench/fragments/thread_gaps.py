@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -195,7 +196,9 @@ def _take_library_gap(kernel: CheckedKernel, runs: Sequence[CheckedKernel]) -> C
     if kernel.gap == BY_WMMA and (left := [run for run in runs if run.gap not in ("", NOT_REACHED)]):
         return left[0]
     own = replace(kernel, gap=kernel.gap if not runs or any(run.gap for run in runs) else "")
-    return next((run for run in runs if run.gap.startswith((NO_THREADS, _DEPENDS, PITCH_OPEN))), own)
+    told = (run for run in runs if run.gap.startswith((NO_THREADS, _DEPENDS, PITCH_OPEN)))
+    unsettled = (run for run in runs if run.gap in UNSETTLED and kernel.gap == BY_CUTE)
+    return next(chain(told, unsettled), own)
 
 
 def _leaves_parts_unread(runner: KernelRunner) -> bool:
