@@ -247,12 +247,16 @@ class KnownRun:
         for x, y, z in [grid] if grid is not None else [(*PLANE, depth), (*WIDE, depth)]:
             blocks = [(0, 0, 0), *_list_between(grid or (x, y, 0)), last or (x - 1, y - 1, 0), (0, 0, z - 1)]
             verdict = self._run_blocks(sizes, blocks, (x, y, z))
-            judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
-            outside = _find_tile_outside(verdict.runners) if grid is not None else None
-            verdict = replace(verdict, open=verdict.open or next(filter(None, judged), None) or outside, grid=grid)
+            verdict = replace(verdict, open=self._find_open(verdict, grid), grid=grid)
             if verdict.open is None or not has_wide_tile(verdict.fragments, (self.known.n, self.known.m)):
                 break
         return verdict
+
+    def _find_open(self, verdict: ProductVerdict, grid: Block | None) -> OpenPart | None:
+        """Return why D is not A·B in the blocks that were run, or in the grid of the launch if it is known."""
+        judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
+        outside = _find_tile_outside(verdict.runners) if grid is not None else None
+        return verdict.open or next(filter(None, judged), None) or outside
 
     def _judge_one(self, sizes: ParameterSizes, grid: Block | None) -> ProductVerdict:
         """Run the first or the last block, and judge its part of D."""

@@ -9,7 +9,7 @@ the size of another dimension, and else not determined.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -182,8 +182,8 @@ def _merge(matrices: Iterable[ProductMatrix]) -> list[ProductMatrix]:
     found: dict[object, ProductMatrix] = {}
     for one in matrices:
         same = found.setdefault((one.operand, one.array, one.size, one.along, one.product), one)
-        same.places |= one.places
-        same.starts |= one.starts
+        same.places.update(one.places)
+        same.starts.update(one.starts)
     return list(found.values())
 
 
@@ -335,13 +335,16 @@ class _Judge:
 
     def _is_certain(self, matrix: ProductMatrix, length: str) -> bool:
         """Return whether the size of another dimension is taken for a pitch. length: the size of a line."""
-        size, limits = self.sizes.rename(matrix.size), self.sizes.limits
         if self.sizes.is_less(matrix.size, length) and self.is_of_another(matrix):
             return True
         if self.sizes.may_be_equal:
             return False
-        if self.find_line(matrix) is not None and self.is_of_another(matrix):
-            return True
+        stated = self.find_line(matrix) is not None and self.is_of_another(matrix)
+        return stated or self._is_proved(matrix)
+
+    def _is_proved(self, matrix: ProductMatrix) -> bool:
+        """Return whether bounds, a grid or names say that a pitch is the size of another dimension."""
+        size, limits = self.sizes.rename(matrix.size), self.sizes.limits
         limited = [dimension for dimension in "mn" if size in limits[dimension]]
         is_proved = len(limited) == 1 and limited != [matrix.along] and all(limits.values())
         letters = self.sizes.letters
@@ -363,8 +366,8 @@ def find_open_pitches(run: KernelRun, pairs: Sequence[Pair], launches: Sequence[
     for one in fragments:
         matrices += one.list_matrices()
     for result in _list_results(run.runner, sizes):
-        result.product = next(iter(products)) if len(products) == 1 else result.product  # also if it was converted
-        matrices.append(result)
+        only = next(iter(products)) if len(products) == 1 else result.product  # also if it was converted
+        matrices.append(replace(result, product=only))
     judge = _Judge(sizes, _merge(matrices), _find_k_ends(fragments))
     stored = [(one.along, one.size) for one in judge.matrices if one.operand == "d"]
     if bounds := find_other_bounds(sizes, stored, judge.has_usual_names()):  # a pitch that seems wrong may follow

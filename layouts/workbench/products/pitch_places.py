@@ -16,7 +16,7 @@ from lanescope.workbench.text.function_texts import blank_text
 Place = tuple[Span, tuple[Span, ...]]  # of a product or an address, and the calls around it
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ProductMatrix:
     """A matrix of a product.
 

@@ -116,12 +116,15 @@ class TypeLowering(NodeReader):
             inner = node.named_children[0] if node.named_children else None
             return self.lower_type(inner) if inner else tree.Type(())
         if node.type == "decltype":
-            parts = [part for part in node.named_children if part.type not in ("comment", "ERROR")]
-            inner = parts[-1] if parts else None  # the grammar has no comma here: what is before it is an error
-            return (
-                self.make_decltype(inner, node) if inner else tree.Type((("decltype", ()),), span=self.get_span(node))
-            )
+            return self._lower_decltype(node)
         return tree.Type(self._lower_path(node), span=self.get_span(node))
+
+    def _lower_decltype(self, node: tree_sitter.Node) -> tree.Type:
+        """Return a decltype. The grammar has no comma here: what is before it is an error."""
+        parts = [part for part in node.named_children if part.type not in ("comment", "ERROR")]
+        return (
+            self.make_decltype(parts[-1], node) if parts else tree.Type((("decltype", ()),), span=self.get_span(node))
+        )
 
     def make_decltype(self, inner: tree_sitter.Node, node: tree_sitter.Node) -> tree.Type:
         """Return decltype(inner); parentheses around a name make it an expression, `()` of the name."""

@@ -200,14 +200,19 @@ def _tile_tensor(call: CuteCall) -> Any:
     divided = algebra.zipped_divide(tensor.layout, make_tiler(tiler))
     tiles, rest = divided.modes
     coordinate = (*at, *(UNDERSCORE,) * (rest.rank - len(at)))
-    over = any(isinstance(n, int) and n >= mode.size for n, mode in zip(at, rest.modes, strict=False))
-    if over and tensor.space == "global" and tensor.base is not None:
-        call.run.strides.outside = call.run.strides.outside or (call.node.span, str(tensor.base.array))
+    _note_outside(call, tensor, at, rest)
     outer = slice_tensor(call.run, replace(tensor, layout=rest), coordinate)
     if outer is None:
         return None
     kept_modes = outer.layout.modes if outer.layout.shape != () else ()
     return replace(outer, layout=algebra.concatenate(*tiles.modes, *kept_modes))
+
+
+def _note_outside(call: CuteCall, tensor: CuteTensor, at: Sequence[Any], tiles: CuteLayout) -> None:
+    """Note the first tile that a matrix in global memory does not have."""
+    over = any(isinstance(n, int) and n >= mode.size for n, mode in zip(at, tiles.modes, strict=False))
+    if over and tensor.space == "global" and tensor.base is not None:
+        call.run.strides.outside = call.run.strides.outside or (call.node.span, str(tensor.base.array))
 
 
 def _offset_tensor(call: CuteCall) -> Any:

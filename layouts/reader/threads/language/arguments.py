@@ -253,13 +253,16 @@ def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     number_kind = (max(kind.size * 8, 32), kind.signed)
     if run.sizes is not None and name in run.sizes:
         return make_number(run.sizes[name], number_kind)
-    if run.size and _is_size(run.text, name):
+    if run.size and _may_be_size(run, name):
         if run.sizes is not None:
-            if _is_only_stride(run.text, name):
-                return make_name(name, number_kind)
             run.unsized.add(name)
         return run.turn_counts.make_argument(name, 1 if kind.name == "bool" else run.size, number_kind)
     return make_name(name, number_kind)
+
+
+def _may_be_size(run: KernelRunner, name: str) -> bool:
+    """Return whether a parameter may be a size; with known sizes, strides of CuTe have those of their lines."""
+    return _is_size(run.text, name) and not (run.sizes is not None and _is_only_stride(run.text, name))
 
 
 @lru_cache(maxsize=1024)
