@@ -435,3 +435,16 @@ def test_small_tiles_of_d_in_sequence_have_no_finding() -> None:
         ("&C[(size_t)(m0 + wr + i / 2 * 16) * N + n0 + wc + i % 2 * 16], acc[i / 2][i % 2], N,", stored), text=WMMA
     )
     assert not check_text(text).findings
+
+
+@for_each(("pitch", "codes"), [("N * 2 / 4", []), ("N * 2 / 8", ["result_misplaced"])], sample=1)
+def test_words_of_two_elements_are_half_a_row_of_them_apart(pitch: str, codes: list[str]) -> None:
+    words = "uint32_t* words = (uint32_t*)(C + (size_t)(row0 + wm + i * 16) * N + col0 + wn + j * 8) + lane % 4;\n"
+    text = plant(
+        ("const int r = row0 + wm + i * 16 + lane / 4;\n", words),
+        ("      const int c = col0 + wn + j * 8 + lane % 4 * 2;\n", ""),
+        ("*(half2*)&C[(size_t)r * N + c]", f"*(half2*)&words[lane / 4 * ({pitch})]"),
+        ("*(half2*)&C[(size_t)(r + 8) * N + c]", f"*(half2*)&words[(lane / 4 + 8) * ({pitch})]"),
+        text=MMA,
+    )
+    assert [one.code for one in find_result_mistakes(text, {}, ())] == codes

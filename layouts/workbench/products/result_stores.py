@@ -18,6 +18,7 @@ from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
+from lanescope.reader.threads.language.quotients import split_quotients
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import OPEN, Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
@@ -292,11 +293,13 @@ def _collect_points(
     run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: TilePlaces
 ) -> _Points | None:
     """Return the elements that an array gets; None if something of them is not known."""
-    names = sorted({name for store in stores for name in store.offset.terms} | {()})  # () first: the constant
+    names = sorted({split_quotients(name)[0] for store in stores for name in store.offset.terms} | {()})
     parts = []
     for store in stores:
-        terms = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
-        address = np.stack(terms, axis=1).astype(np.float64)
+        address = np.zeros((run.threads, len(names)))
+        for name, factor in store.offset.terms.items():
+            product, part = split_quotients(name)  # N / 2 words of two elements are N
+            address[:, names.index(product)] += spread_coefficient(factor, run.threads) * part
         for one in list_pieces(store):
             found = placed.find(one)
             if found is None:

@@ -6,8 +6,9 @@ own, K÷8, until a multiplication by 8 makes it K again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 Coefficient = int | NDArray[np.int64]
 Monomial = tuple[str, ...]
 _MARK = "÷"
+_QUOTIENT = re.compile(r"\((\d+)\*([A-Za-z_][\w.]*)\)/\((\d+)\)")  # of a size that all threads share
 
 
 def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomial, Coefficient] | None:
@@ -71,6 +73,23 @@ def _shorten(names: Monomial, factor: Coefficient) -> tuple[Monomial, Coefficien
             kept = f"{base}{_MARK}{left}" if left > 1 else base
             return _join((*names[:n], kept, *names[n + 1 :])), factor // common
     return names, factor
+
+
+def split_quotients(names: Monomial) -> tuple[Monomial, float]:
+    """Return the names of a product without their divisors, and what it is of the product of these.
+
+    >>> split_quotients(("K÷8", "blockIdx.x")), split_quotients(("(2*N)/(4)",))
+    ((('K', 'blockIdx.x'), 0.125), (('N',), 0.5))
+    """
+    parts = [_split_name(name) for name in names]
+    return _join(tuple(base for base, _ in parts)), prod(factor for _, factor in parts)
+
+
+def _split_name(name: str) -> tuple[str, float]:
+    if (quotient := _QUOTIENT.fullmatch(name)) is not None:
+        return quotient[2], int(quotient[1]) / int(quotient[3])
+    base, marked, divisor = name.rpartition(_MARK)
+    return (base, 1 / int(divisor)) if marked else (name, 1)
 
 
 def _divide_name(name: str, by: int) -> str:
