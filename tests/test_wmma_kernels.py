@@ -220,3 +220,53 @@ def test_a_launch_that_is_not_reached_is_read_with_the_block_around_it(around: s
     body = "throw K; " + around.replace("DECLARED", "dim3 block(128, 4);").replace("LAUNCH", launch)
     text = f"{kernel}{body}}}\n"
     assert [kernel.gap for kernel in check_text(text).kernels] == [""]
+
+
+# two warps with 32 rows of A; while both multiply from one buffer, either fills the other one for both
+TURNS = BUFFERED.replace("i = threadIdx.x; i < 32 * 32; i += 64", "i = threadIdx.x % 32; i < 32 * 32; i += 32").replace(
+    "i = threadIdx.x; i < 16 * 32; i += 64", "i = threadIdx.x % 32; i < 16 * 32; i += 32"
+)
+_MULTIPLY = TURNS[TURNS.index("    for (int i = 0; i < 2; ++i) {") : TURNS.index("    __syncthreads();\n  }\n")]
+_LOOP = TURNS[TURNS.index("  fill(0, 0);") : TURNS.index("  wmma::store")]
+BRANCHES = TURNS.replace(
+    _LOOP,
+    f"""  auto multiply = [&](int t) {{
+{_MULTIPLY}  }};
+  if (warp == 0) fill(warp, 0);
+  __syncthreads();
+  for (int t = 0; t < K / 32; t += 2) {{
+    if (warp == 0) {{
+      multiply(warp);
+      __syncthreads();
+      if (t + 1 < K / 32) multiply(warp + 1);
+      __syncthreads();
+      if (t + 2 < K / 32) fill(warp, (t + 2) * 32);
+      __syncthreads();
+    }} else {{
+      if (t + 1 < K / 32) fill(warp, (t + 1) * 32);
+      __syncthreads();
+      multiply(warp - 1);
+      __syncthreads();
+      if (t + 1 < K / 32) multiply(warp);
+      __syncthreads();
+    }}
+  }}
+""",
+)
+
+
+@for_each(
+    ("change", "codes", "why"),
+    [
+        ((), [], []),
+        (("fill(warp, (t + 2) * 32)", "fill(warp, (t + 1) * 32)"), [], ["k = 32 is added 2 times"]),
+        (("fill(warp, (t + 1) * 32)", "fill(0, (t + 1) * 32)"), ["tile_not_filled"], []),
+    ],
+    sample=1,
+)
+def test_warps_in_two_branches_meet_at_their_barriers(
+    change: tuple[str, ...], codes: list[str], why: list[str]
+) -> None:
+    report = judge(*[change] if change else [], text=BRANCHES)
+    assert [one.code for one in report.mistakes] == codes
+    assert [one.reason.rpartition(": ")[2] for one in report.open] == why

@@ -103,6 +103,7 @@ class KernelRunner:
         self.guards: dict[Span, Compared] = {}  # of those of a number of each thread with one of all: this
         self.outcomes: dict[Span, set[str]] = {}  # of these comparisons, of any numbers: who meets them
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
+        self.meeting = 0  # how many pairs of branches around are run that meet at their barriers
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.masked = False  # whether an open condition around that is taken as met differs between threads
         self.assumed = 0  # how many open conditions around are taken as met

@@ -169,7 +169,7 @@ def _load_element(run: KernelRunner, place: Pointer, site: Span) -> DataBytes | 
     offset = place.offset.const if place.offset is not None else None
     if place.space != "shared" or offset is None:
         return None
-    places = spread_coefficient(offset, run.threads)
+    places = np.where(run.mask, spread_coefficient(offset, run.threads), 0)  # of other threads, it may be anything
     if places.min() < 0 or places.max() + size > SHARED_BYTES:
         return None
     return run.shared.load_bytes(places, size, run.mask)

@@ -23,6 +23,7 @@ from lanescope.reader.threads.language.numbers import get_number
 from lanescope.reader.threads.language.places import get_items
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.returning import run_return
+from lanescope.reader.threads.language.warp_branches import run_meeting_arms
 from lanescope.reader.threads.memory.comparisons import list_end_names
 from lanescope.reader.threads.memory.storage import Mask, Pointer, spread_coefficient
 
@@ -121,8 +122,12 @@ def _limits_number(run: KernelRunner, statement: statements.If, scope: Scope) ->
 
 def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask, met: Mask) -> Mask:
     """Run both branches. met: the threads of the mask that run the first one."""
-    left = run.run(statement.yes, scope, met)
     no = run.nobody if met is mask else mask & ~met
+    if run.barriers is None and np.count_nonzero(met) and np.count_nonzero(no):
+        together = run_meeting_arms(run, statement, scope, met, no)
+        if together is not None:
+            return run.join_masks(*together)
+    left = run.run(statement.yes, scope, met)
     return run.join_masks(left, run.run(statement.no, scope, no))
 
 

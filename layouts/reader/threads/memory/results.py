@@ -23,6 +23,7 @@ from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, Mm
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
     OPEN,
+    ZEROED,
     DataBytes,
     FloatConstant,
     Ints,
@@ -81,10 +82,12 @@ def _place_result(threads: int, size: int, number: int) -> tuple[Ints, Ints]:
 
 def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
     """Return the mma that has made a register of C; None if none or several have, also of threads that do not run: a
-    run executes one branch to its end before the other, so that sums of some warps are not followed.
+    run executes a branch to its end before the other, unless they meet at barriers, so that sums of some warps are not
+    followed.
     """
-    first = int(value.record[0, 0]) if isinstance(value, DataBytes) and value.size else 0
-    if first >= 0 or not (value.record == first).all():
+    records = value.record[run.mask if run.meeting else run.everyone] if isinstance(value, DataBytes) else run.nobody
+    first = int(records[0, 0]) if records.ndim == 2 and records.size else 0
+    if first >= 0 or not (records == first).all():
         return None
     return run.results[-first - 1].use
 
@@ -103,7 +106,7 @@ def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> 
 
     registers: their values; unset: whether nothing has written one of them.
     """
-    values = [value for value in registers if not is_zero(value)]
+    values = [value for value in registers if not is_zero(value) and _find_record(run, value) != ZEROED]
     if not values:
         return ""
     alike = {id(getattr(value, "record", None)): value for value in values}  # the registers of a product share one
