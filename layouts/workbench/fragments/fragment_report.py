@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from lanescope.workbench.check_report import FindRepair
-from lanescope.workbench.fragments.thread_gaps import UNSETTLED, CheckedKernel, list_tile_kernels
+from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN, UNSETTLED, CheckedKernel, list_tile_kernels
 from lanescope.workbench.fragments.warp_coverage import RepeatedWarps
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.gaps import CheckedDescriptor
@@ -54,4 +54,5 @@ class FragmentReport:
         named = [kernel for kernel in self.kernels if kernel.name and kernel.name not in self.traced]
         right = {kernel.name for kernel in named if not kernel.gap} | self.described
         doubted = self.doubted | {kernel.name for kernel in named if kernel.gap in UNSETTLED}
+        doubted |= {kernel.name for kernel in named if kernel.gap.startswith(PITCH_OPEN)}
         return right, doubted, {kernel.name for kernel in named}

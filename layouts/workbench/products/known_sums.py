@@ -18,6 +18,7 @@ from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.unproved_results import AGAIN, UNSHOWN, are_whole, find_deep_overlap, leaves_gaps
 from lanescope.workbench.results import Span
 
+_OF_DEPTH = 3  # the stage of _judge_fragment at which a sum is not over each k once
 _STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
 _WHOLE = 1 << 32, 9  # more than for any fragment
 
@@ -93,12 +94,13 @@ class KnownFragment:
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongPart:
     """What is not of A·B: A, B or D (0, 1 or 2), in a fragment, in an order of the matrices; None if elements of D are
-    stored nowhere.
+    stored nowhere. of_depth: only that sums are not over each k once.
     """
 
     sides: tuple[int, ...]
     fragment: KnownFragment | None = None
     order: MatrixOrder | None = None
+    of_depth: bool = False
 
     def list_offsets(self, fragments: Sequence[KnownFragment], n: int) -> list[Ints] | None:
         """Return how far from its row (n: 0) or column in D each element is made; None if that is not known."""
@@ -243,7 +245,7 @@ def _judge_fragment(order: MatrixOrder, one: KnownFragment) -> tuple[float, Open
         place = one.stored if stage in _STORED else place
     if why:
         load = _find_other_load(order, one, sides) if stage < 2 else None
-        part = WrongPart(wrong, one, order)
+        part = WrongPart(wrong, one, order, stage == _OF_DEPTH)
         return stage, OpenPart(f"in block {one.block}, {why}", load or place, load, sized=True, wrong=part), None
     return stage, None, (sides[0][0].lines, sides[1][0].lines)
 
@@ -313,7 +315,7 @@ def _judge_sum(
     part //= one.depth if is_split else 1
     first = one.block[2] * part if is_split else 0
     if not np.array_equal(every, order.part or np.arange(first, first + part)):
-        return 3, f"it is not the sum over each of the K = {order.known.k} once", (0, 1)
+        return _OF_DEPTH, f"it is not the sum over each of the K = {order.known.k} once", (0, 1)
     apart = (a[0].lines[one.row] != place[0]).any(), (b[0].lines[one.column] != place[1]).any()
     if any(apart):
         wrong = (*(n for n in (0, 1) if apart[n]), 2)

@@ -25,6 +25,7 @@ from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_res
 from lanescope.workbench.repair.blamed_numbers import find_grid_place
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_functions
+from lanescope.workbench.text.loop_texts import list_filling_loops
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
@@ -184,15 +185,14 @@ def describe_grid(
 def limits_sizes(text: str, names: Iterable[str]) -> bool:
     """Return whether a text compares M or N, but with 0 or as a multiple of a number: a kernel may be for some sizes
     alone, or another one may do the rest. In a kernel bounds of rows and columns do not count, and on the host those of
-    a loop over every row, column or element. names: of M and N.
+    loops over elements. names: of M and N.
     """
     blank, sizes = blank_text(text), {name.rpartition(".")[2] for name in names}
     kernels = [one.body for one in find_functions(blank) if one.kernel]
-    host = blank_spans(blank, kernels)
+    host = blank_spans(blank, sorted([*kernels, *(loop.head for loop in list_filling_loops(blank))]))
     either = "|".join(map(re.escape, sizes)) or "(?!)"
     multiple = rf"\b(?:{either})\s*%\s*(?!(?:{either})\b)\w+(?:\s*[!=]=\s*0)?"
-    element = rf"<=?\s*(?:{either})\s*\*\s*\w+|;\s*\w+\s*<\s*(?:{either})\s*;\s*(?:\+\+\w+|\w+\s*\+\+)\s*\)"
-    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(f"{multiple}|{element}", " ", host)))
+    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(multiple, " ", host)))
     if any(_CONDITION.search(one) and not sizes.isdisjoint(re.findall(r"\w+", one)) for one in statements):
         return True
     of_sizes = re.compile(rf"\b(?:{either})\s*(?:[<>]=?|[!=]=)\s*(?:\w+(?:\.|->))*(?:{either}|\d+)\b")

@@ -19,6 +19,7 @@ from lanescope.workbench.cute.cute_edits import list_layout_edits
 from lanescope.workbench.products.broken_products import A, B, D
 from lanescope.workbench.products.known_sums import WrongPart
 from lanescope.workbench.products.product_report import ProductVerdict
+from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.reads.twin_statements import list_series_edits, list_twin_edits
 from lanescope.workbench.repair.name_edits import list_head_edits, list_name_edits
 from lanescope.workbench.repair.usual_edits import list_number_edits
@@ -65,13 +66,20 @@ class ProductSearch:
 
     def find_repair(self, places: Iterable[Span]) -> ProductRepair | None:
         """Return the edit of the only statement of which one makes D A·B. places: where a mistake shows."""
-        edits = self.find_edits(places)
+        edits = self._choose_size(self.find_edits(places))
         if not edits:
             return None
         message = (_LOST if D in self.sides else _TWICE) if self.certain else self._describe_pitch(edits[0])
         if self.sized and len(edits) == 1 and all(map(self.is_size, (self.text[slice(*edits[0].span)], edits[0].text))):
             message = self._describe_pitch(edits[0]) or _OTHER_SIZE
         return ProductRepair(self.kernel, edits[0], message)
+
+    def _choose_size(self, edits: list[TextEdit]) -> list[TextEdit]:
+        """Return the edit by a size if only another size with the same number would do, too: M is seldom a pitch."""
+        sizes = {edit.text.strip(" *"): edit for edit in edits}
+        if len({edit.span for edit in edits}) != 1 or not all(map(self.is_size, sizes)):
+            return edits
+        return [sizes[min(sizes, key=lambda name: (shorten_name(name) == "m", name))]]
 
     def find_edits(self, places: Iterable[Span]) -> list[TextEdit]:
         """Return the edits of one statement, at the least distance, that make D A·B; none if several statements have

@@ -43,9 +43,10 @@ def _is_whole(one: ProductVerdict) -> bool:
 
 
 def _is_decided(verdict: ProductVerdict) -> bool:
-    """Return whether all that is run is known, and D is not added to, or some products twice."""
+    """Return whether all that is run is known, and no sum that is added to D may be completed by another launch."""
     decided = not any(run.undecided or run.open_loads for run in verdict.runners)
-    return decided and (adds_twice(verdict) or not any(map(adds_result, verdict.runners)))
+    whole = verdict.wrong is not None and verdict.is_other and not verdict.wrong.of_depth
+    return decided and (whole or adds_twice(verdict) or not any(map(adds_result, verdict.runners)))
 
 
 def _takes(verdict: ProductVerdict, depth: int) -> bool:
@@ -130,7 +131,7 @@ class SearchedRun(KnownRun):
     @property
     def is_for_all_sizes(self) -> bool:
         """Return whether nothing in the text makes the kernel one for some M and N only."""
-        if self.given is not None or self.exact or len(self.sizes) < 3 or not self.choose_sizes()[0].are_named:
+        if self.exact or len(self.sizes) < 3 or (self.given is None and not self.choose_sizes()[0].are_named):
             return False
         sides = (self.known.m, self.known.n)
         names = {

@@ -69,6 +69,7 @@ def list_name_edits(
     yield from _list_pair_edits(text, one, names)
     yield from ((_RANK_OF_INDEX, edit) for edit in _list_index_edits(blank, one))
     yield from _list_factor_edits(one, parts)
+    yield from ((_RANK_OF_PITCH, edit) for edit in _list_step_edits(one, sizes))
     yield from ((_RANK_OF_XOR, edit) for edit in _list_xor_edits(blank, one))
 
 
@@ -181,6 +182,18 @@ def _split_otherwise(operator: str, number: int) -> str:
     if operator == "&" and number in (1, 3, 7, 15):
         return f">> {(WARP // (number + 1)).bit_length() - 1}"
     return f"& {(WARP >> number) - 1}" if operator == ">>" and 0 < number < 5 else ""
+
+
+def _list_step_edits(one: StatementWords, sizes: Sequence[str]) -> Iterator[TextEdit]:
+    """Yield edits that step a pointer over rows of a matrix, by as many as it now steps over elements.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> [edit.text for edit in _list_step_edits(list_statements("B += BK;")[0], ["N", "K"])]
+    [' * N', ' * K']
+    """
+    step = one.words[2] if len(one.words) in (3, 4) and one.words[1] == "+=" else ""
+    if step.isalnum() and step not in sizes:
+        yield from (TextEdit((one.spans[2][1],) * 2, f" * {size}") for size in sizes)
 
 
 def _list_index_edits(blank: str, one: StatementWords) -> Iterator[TextEdit]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function, find_functions
 
 _LOOP = re.compile(r"\b(for|while)\s*\(|\b(do)\b")
 _COUNTER = re.compile(r"(?:[A-Za-z_][\w:<>]*[\s*&]+){0,3}([A-Za-z_]\w*)\s*(?:=|\{)")
+_LAUNCH = re.compile(r"<<<|[Ll]aunch")
 _WAITS = re.compile(r"\b\w*(?:wait|sync|barrier|acquire|consume)\w*\s*[(.<]", re.I)
 
 
@@ -40,6 +41,18 @@ def list_loops_at(blank: str, at: int) -> list[LoopText]:
     """List the loops of any function around a place, outermost first."""
     function = find_enclosing_function(blank, at)
     return list_loops_around(blank, function, at) if function is not None else []
+
+
+def list_filling_loops(blank: str) -> list[LoopText]:
+    """List the for loops that launch nothing and call no function of the text, such as those that set elements.
+
+    >>> [loop.variable for loop in list_filling_loops("void f() { for (int i = 0; i < M; ++i) a[i] = rand(); }")]
+    ['i']
+    """
+    own = {one.name for one in find_functions(blank)}
+    loops = (_read_loop(blank, match) for match in _LOOP.finditer(blank) if match[1] == "for")
+    plain = (loop for loop in loops if not _LAUNCH.search(blank, *loop.body))
+    return [loop for loop in plain if own.isdisjoint(re.findall(r"\w+", blank[slice(*loop.body)]))]
 
 
 def waits_in(blank: str, span: Span) -> bool:
