@@ -148,19 +148,22 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
     assert "all of its tiles" in point.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "limits"),
     [
         ("for (int i = 0; i < M * N; ++i) c[i] = 0;", False),
-        ("for (int i = 0; i < M; ++i) c[i] = 0;", False),
-        ("for (int i = 0; i < M; i += 1024) part(c + i);", True),
+        ("for (int i = 0; i < M; ++i) c[i] = rand();", False),
+        ("for (int i = 0; i < M; i += 64) part(c + i);", True),
+        ("for (int i = 0; i < M; i += 64) gemm<<<1, 32>>>(c + i);", True),
+        ("if (M > 64) return; for (int i = 0; i < M; ++i) c[i] = 0;", True),
         ("if (argc > 1) M = atoi(argv[1]);", False),
         ("if (M > N) other(c);", True),
         ("gemm<\n    half,\n    128>(M, N);", False),
     ],
 )
-def test_loops_over_all_elements_and_options_limit_no_size(code: str, limits: bool) -> None:
-    assert limits_sizes(f"void run(float* c, int M, int N) {{ {code} }}", {"M", "N"}) is limits
+def test_loops_over_elements_and_options_limit_no_size(code: str, limits: bool) -> None:
+    part = "void part(float* c) { gemm<<<1, 32>>>(c); }"
+    assert limits_sizes(f"{part} void run(float* c, int M, int N) {{ {code} }}", {"M", "N"}) is limits
 
 
 @pytest.mark.thorough

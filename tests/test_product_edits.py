@@ -309,6 +309,21 @@ ONE_DIMENSION = plant(
     (WHOLE, "M / 32 * (N / 8)"),
     text=TEXT,
 )
+PROGRAM = plant(  # with numbers, and loops of the host over elements
+    ("c[r * N + n] =", "c[r * N + n] +="),
+    (
+        LAUNCH[: LAUNCH.index("  gemm<<<")],
+        """
+int main() {
+  const int M = 1024, N = 1024, K = 512;
+  int8_t *A, *B;
+  float *C, *sa, *sb;
+  for (int i = 0; i < M * K; ++i) A[i] = i % 7;
+  for (int i = 0; i < M; ++i) sa[i] = 1;
+""",
+    ),
+    text=TEXT,
+)
 
 
 @for_each(
@@ -318,6 +333,7 @@ ONE_DIMENSION = plant(
         (TEXT, (WHOLE, "dim3(N / 8, N / 32)"), "tiles_left", "dim3(N / 8, N / 32)"),
         (ONE_DIMENSION, ("/ (N / 8) * 32", "/ (M / 8) * 32"), "product_broken", "/ (M / 8)"),
         (TEXT, ("M * K + row * K", "M * K + row * M"), "product_broken", "row * M"),
+        (PROGRAM, ("M * K + row * K", "M * K + row * M"), "product_broken", "row * M"),
         (GIVEN, ("dim3(p.N / 8, p.M / 32)", "dim3(p.M / 32, p.N / 8)"), "tiles_left", "dim3(p.M / 32"),
         (TEXT, ("blockIdx.x * 8;", "blockIdx.x * 4;"), "product_broken", "blockIdx.x * 4"),
         (
@@ -347,9 +363,10 @@ def test_tiles_that_a_launch_leaves_out_and_what_blocks_repeat(
             (WHOLE, "dim3(N / 8 + 1, M / 32 + 1)"),
             ("  const int g =", "  if (blockIdx.x >= N / 8 || blockIdx.y >= M / 32) return;\n  const int g ="),
         ],
+        [(LAUNCH, PROGRAM[PROGRAM.index("\nint main") :]), ("k < K / 32", "k < K / 64")],
         [("B + blockIdx.z * N * K + (col + g)", "B + blockIdx.z * N * K + (col / 2 * 2 + g)")],
     ],
-    ids=["square", "few rows", "more blocks than tiles", "columns as they are"],
+    ids=["square", "few rows", "more blocks than tiles", "half of K", "columns as they are"],
 )
 def test_a_launch_may_be_for_some_sizes_or_have_more_blocks(changes: list[tuple[str, str]]) -> None:
     assert not check_text(plant(*changes, text=TEXT), search=True).findings
