@@ -106,7 +106,7 @@ def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> 
 
     registers: their values; unset: whether nothing has written one of them.
     """
-    values = [value for value in registers if not is_zero(value) and _find_record(run, value) != ZEROED]
+    values = [value for value in registers if not _is_cleared(run, value)]
     if not values:
         return ""
     alike = {id(getattr(value, "record", None)): value for value in values}  # the registers of a product share one
@@ -121,6 +121,11 @@ def describe_start(run: KernelRunner, registers: Sequence[Any], unset: bool) -> 
         return "numbers other than 0"
     array = run.records[max(records)].array if min(records) > OPEN else ""
     return f"elements of {array}" if array else "values that are not known"
+
+
+def _is_cleared(run: KernelRunner, value: Any) -> bool:
+    """Return whether a register is 0 in the running threads, also where others have D there."""
+    return is_zero(value) or _find_record(run, value) == ZEROED
 
 
 def is_result(value: Any) -> bool:
