@@ -65,6 +65,7 @@ from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TIT
 from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
     OUTSIDE,
+    UNSHOWN,
     find_open_result,
     judge_map_strides,
     list_all_sums,
@@ -128,8 +129,8 @@ def check_origins(
 def _judge_sizes(first: OriginJudge) -> OriginReport | None:
     """Judge the kernels with the usual K, and with those that what is open asks for; None if the program refuses it."""
     report = None if limits_depth(first.source.blank, first.size) else first.judge()
-    for size, before in ((DEEP, _UNREPLAYED), (WIDE, OUTSIDE)):
-        asked = report is not None and any(before in point.reason for point in report.open)
+    for size, reasons in ((DEEP, [_UNREPLAYED]), (WIDE, [OUTSIDE, UNSHOWN])):
+        asked = report is not None and any(reason in point.reason for point in report.open for reason in reasons)
         asked |= size == WIDE and report is not None and any(one.code in MISSING_TITLES for one in report.mistakes)
         if asked and not limits_depth(first.source.blank, size):
             report = replace(first, size=size).judge() or report
