@@ -93,6 +93,8 @@ def test_a_start_that_the_text_does_not_promise_is_said(declared: str, placed: i
         ("auto p = (uint64_t)raw; if (p % 1024 != 0) { p += 1024 - (p % 1024); }", 0),
         ("uintptr_t n = (uintptr_t)raw; auto p = raw + (n % 1024 ? 1024 - n % 1024 : 0);", 0),
         ("uintptr_t n = (uintptr_t)raw; auto p = raw + (1024 - n % 1024) % 1024;", 0),
+        ("auto n = (uint32_t)__cvta_generic_to_shared(raw); auto p = raw + ((1024u - (n & 1023u)) & 1023u);", 0),
+        ("uintptr_t n = (uintptr_t)raw; auto p = raw + ((512 - (n & 511)) & 1023);", 4),
         ("auto p = raw; if (out[0] > 1) p += 1024 - (uintptr_t)p % 1024;", 4),
         ("auto p = raw; if ((uintptr_t)p % 1024) p += 512 - (uintptr_t)p % 512;", 4),
         ("auto p = raw; if ((uintptr_t)p % 1024 == 0) p += 1024 - (uintptr_t)p % 1024;", 4),

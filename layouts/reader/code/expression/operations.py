@@ -296,7 +296,7 @@ def _apply_binary(op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt
         case "|":
             return symbolic_integers.or_ints(left, right)
         case "&":
-            return symbolic_integers.and_ints(left, right)
+            return symbolic_integers.mask_int(left, right)
         case "^":
             return symbolic_integers.xor_ints(left, right)
         case "*":

@@ -53,6 +53,7 @@ from lanescope.reader.code.symbolic_integers.linear import (
     LinearExpression as LinearExpression,
     make_symbol as make_symbol,
 )
+from lanescope.reader.code.symbolic_integers.rounding import mask_int as mask_int
 from lanescope.reader.code.symbolic_integers.sums import (
     add_ints as add_ints,
     divide_ints as divide_ints,

@@ -51,6 +51,12 @@ def pad_up(value: SymbolicInt, step: int) -> SymbolicInt | None:
     return int_from_linear(_round(padded, step, value.type).make_linear() + padded.scale(-1), value.type)
 
 
+def mask_int(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+    """Return left & right; right may cut the padding of a variable as `%` does."""
+    padding = pad_up(left, right.const + 1) if right.known is not None else None
+    return padding if padding is not None else and_ints(left, right)
+
+
 def _find_padding(gap: LinearExpression) -> tuple[str, int] | None:
     """Return (name of what is padded, the power of two) of a padding that is not 0; None for another value."""
     name = gap.terms[0][0] if len(gap.terms) == 1 else ""
