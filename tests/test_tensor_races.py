@@ -73,6 +73,18 @@ def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
     assert (found, at.startswith(line)) == (code, True), at
 
 
+@for_each(
+    ("column", "code"),
+    [("0", "tmem_unordered"), ("d + 32", "tmem_unwritten"), ("d + n % 2 * 16", "tmem_unordered")],
+)
+def test_the_columns_of_a_local_variable_are_found_at_its_value(column: str, code: str) -> None:
+    turn = "      for (int k = 0; k < 2; ++k)\n"
+    named = (turn, f"      uint32_t sums = {column};\n{turn}"), (PRODUCT, PRODUCT.replace("d + n % 2 * 32", "sums"))
+    assert find_lines(plant(*named, text=TILES)) == [(code, f"uint32_t sums = {column};")]
+    right = plant((turn, f"      uint32_t sums = d + n % 2 * 32;\n{turn}"), named[1], text=TILES)
+    assert find_lines(right) == []
+
+
 def test_columns_that_a_constant_gives_two_operands_are_found_at_it() -> None:
     constants = "constexpr int kFirst = 32;\nconstexpr int kSecond = 48;\n__global__"
     named = (

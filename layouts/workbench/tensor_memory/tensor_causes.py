@@ -12,6 +12,7 @@ import numpy as np
 
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.threads.barriers.tensor_order import OrderedAccess
+from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_regions import ROWS, SCALES, Region, TensorMemory
 
 
@@ -55,8 +56,10 @@ class CauseFinder:
         unread = [start for start, past in self.accumulators.items() if not read[start:past].any()]
         return unread[0] if len(unread) == 1 else None
 
-    def find_fixed_product(self) -> OrderedAccess | None:
-        """Return a product if all products have one accumulator, and loads read several of its size."""
+    def find_fixed_columns(self) -> Span | None:
+        """Return where the columns of D are set if all products have one accumulator, and loads read several of its
+        size: in a loop around the product, or the product itself.
+        """
         if len(self.accumulators) != 1:
             return None
         loads = [own[0] for own, access in zip(self.regions, self.accesses, strict=True) if access.verb == "ld"]
@@ -68,7 +71,10 @@ class CauseFinder:
             if region.name == "d"
         )
         read = int(columns.sum())
-        return product if read > d.past - d.column and not read % (d.past - d.column) else None
+        if read <= d.past - d.column or read % (d.past - d.column):
+            return None
+        at, call = product.event.sites.get("d", product.event.call), product.event.call
+        return at if any(loop[0] <= at[0] < loop[1] for loop, _ in product.event.loops) else call
 
     def find_other_start(self, memory: TensorMemory, access: OrderedAccess, region: Region) -> int | None:
         """Return the column of the only other accumulator for which a load or product would be in order."""

@@ -264,9 +264,9 @@ class _RaceSearch:
                 f"Warp {access.warp} loads {region.describe()} of tensor memory, and no tcgen05.mma, cp or st has"
                 " written any of them before."
             )
-            product, fixed = self.causes.find_overlapping_product(), self.causes.find_fixed_product()
+            product = self.causes.find_overlapping_product()
             site = _find_site(access, "at") if product is None else _find_site(product, "d")
-            yield Pitfall("tmem_unwritten", message, site if fixed is None else fixed.event.call)
+            yield Pitfall("tmem_unwritten", message, self.causes.find_fixed_columns() or site)
         writers = memory.list_writers(region.parts)
         if len(writers) == 1:  # of several, the registers of some may not be used
             yield from self._check_order(memory, writers, access, region)
@@ -296,10 +296,10 @@ class _RaceSearch:
         if product is not None:
             message = f"{start}: D of this tcgen05.mma begins within the columns of another accumulator."
             return Pitfall("tmem_unordered", message, _find_site(product, "d"))
-        product = self.causes.find_fixed_product()
-        if product is not None and access.verb == "ld":
+        fixed = self.causes.find_fixed_columns() if access.verb == "ld" else None
+        if fixed is not None:
             message = f"{start}: all products have the same accumulator, and the loads read several."
-            return Pitfall("tmem_unordered", message, product.event.call)
+            return Pitfall("tmem_unordered", message, fixed)
         if earlier.verb == "ld" and (unread := self.causes.find_unread_start(earlier)) is not None:
             message = f"{start}. No load reads the accumulator at column {unread} in these lanes."
             return Pitfall("tmem_unordered", message, _find_site(earlier, "at"))
