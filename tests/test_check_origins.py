@@ -128,7 +128,7 @@ MISTAKES = [
         "  __syncthreads();\n  for (int i = threadIdx.x; i < BM",
         "  for (int i = threadIdx.x; i < BM",
         "barrier_missing",
-        "C[(row + i",
+        "for (int i = threadIdx.x; i < BM",
     ),
 ]
 

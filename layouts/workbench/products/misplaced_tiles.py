@@ -15,7 +15,6 @@ from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.origin_places import (
-    find_defining_place,
     find_mixed_bytes,
     find_shared_bytes,
     find_store_place,
@@ -24,6 +23,7 @@ from lanescope.workbench.products.origin_places import (
     list_wrong_places,
 )
 from lanescope.workbench.products.product_origins import Block, SumOrigin
+from lanescope.workbench.products.wrong_operands import find_wrong_operand
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
 
@@ -135,6 +135,22 @@ class ShiftedTile:
     tile: StoredTile
     rows: int
     columns: int
+
+    @property
+    def who(self) -> str:
+        """Describe whose tile it is, of which D."""
+        unit = self.tile.sum.finder.unit
+        of_group = "" if self.tile.sum.products[0].in_memory else f", {unit} {self.tile.group}"
+        rows, columns = self.tile.size
+        return f"block ({', '.join(map(str, self.tile.block))}){of_group}, D of {rows} × {columns}"
+
+    def find_made(self, side: int) -> int:
+        """Return the first row (0) or column (1) of the product."""
+        return int(self.tile.made[:, side].min())
+
+    def find_put(self, side: int) -> int:
+        """Return the row or column that it is stored from."""
+        return self.find_made(side) + (self.rows, self.columns)[side]
 
 
 # judging --------------------------------------------------------------------------------------------------------------
@@ -308,69 +324,37 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
     wrong = next(one for one in shifted if one.rows or one.columns)
     side = 0 if wrong.rows else 1
     both = bool(wrong.rows and wrong.columns)
-    tile, name = wrong.tile, "AB"[side]
-    what = "row" if side == 0 else "column"
-    made = int(tile.made[:, side].min())
-    put = made + (wrong.rows, wrong.columns)[side]
-    unit = tile.sum.finder.unit
-    of_group = "" if tile.sum.products[0].in_memory else f", {unit} {tile.group}"
-    who = f"block ({', '.join(map(str, tile.block))}){of_group}"
-    sizes = f"D of {tile.size[0]} × {tile.size[1]}"
-    shared = None if both else _find_shared_read(shifted, side)
-    if shared is not None:
-        message = (
-            f"{unit.capitalize()} {tile.group} multiplies rows of {name} from {made} on, of which {unit} {shared.group}"
-            f" takes some, too, and D is stored in other {what}s of {array}: check what moves this address for each."
-        )
-        product = tile.sum.products[0]
-        return Pitfall("warpgroups_overlap", message, (*product.calls, product.sites[name.lower()])[0])
-    first = min((one.tile for one in shifted if one.tile.block == tile.block), key=lambda one: one.put[:, side].min())
-    start = int(first.sum.boxes[side].find_start()[first.sum.numbers[side]])
-    if not both and start == first.put[:, side].min() < first.made[:, side].min():
-        message = (
-            f"The copy brings the rows of {name} from {start} on, and D is stored in {array} from {what} {start} on,"
-            f" but the product takes them from {first.made[:, side].min()} on ({who}, {sizes}): it must begin where"
-            " the copy does."
-        )
-        product = first.sum.products[0]
-        site = (*product.calls, product.sites[name.lower()])[0]
-        return Pitfall("operand_rows_wrong", message, find_defining_place(text, site, "group"))
+    found = None if both else find_wrong_operand(array, shifted, wrong, text)
+    if found is not None:
+        return found
+    name, what = "AB"[side], ("row", "column")[side]
+    stored = f"is stored in {array} from {what} {wrong.find_put(side)} on ({wrong.who})"
     copy = None if both else find_wrong_copy(shifted, side)
     if copy is not None:
         message = (
-            f"This copy brings the rows of {name} from {made} on, and D is stored in {array} from {what} {put} on"
-            f" ({who}, {sizes}): the two must be the same."
+            f"This copy brings the rows of {name} from {wrong.find_made(side)} on, and D {stored}: the two must be the"
+            " same."
         )
         return Pitfall("row_coordinate_wrong", message, copy)
     message = (
-        f"D of the rows of {name} from {made} on is stored in {array} from {what} {put} on ({who}, {sizes}):"
-        f" elements of D are stored in the wrong {'rows and columns' if both else what + 's'}."
+        f"D of the rows of {name} from {wrong.find_made(side)} on {stored}: elements of D are stored in the wrong"
+        f" {'rows and columns' if both else what + 's'}."
     )
     depends = _find_dependence(shifted, side)
-    return Pitfall("result_misplaced", message, find_store_place(text, tile.site, tile.box, depends, side ^ turned))
-
-
-def _find_shared_read(shifted: Sequence[ShiftedTile], side: int) -> StoredTile | None:
-    """Return a tile of another warpgroup whose rows or columns, in the product with the same other operand, overlap
-    those of the first wrong tile.
-    """
-    wrong = next(one.tile for one in shifted if one.rows or one.columns)
-    first, last = int(wrong.made[:, side].min()), int(wrong.made[:, side].max())
-    for other in (one.tile for one in shifted):
-        product = other.sum.products[0] is wrong.sum.products[0]
-        same = product and other.block == wrong.block and other.group != wrong.group
-        beside = other.made[:, 1 - side].min() == wrong.made[:, 1 - side].min()
-        if same and beside and first <= other.made[:, side].max() and other.made[:, side].min() <= last:
-            return other if (other.put.min(axis=0) != wrong.put.min(axis=0)).any() else None
-    return None
+    place = find_store_place(text, wrong.tile.site, wrong.tile.box, depends, side ^ turned)
+    return Pitfall("result_misplaced", message, place)
 
 
 def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
-    """Return what the wrong distance differs by: "group" (of warps), "batch", "block", or "warp" or "" (nothing)."""
+    """Return what the wrong distance differs by: "group" (of warps), "batch", "part" (of a block's tile), "block", or
+    "warp" or "" (nothing).
+    """
     of_tile = [(one.tile, (one.rows, one.columns)[side]) for one in shifted]
     if len({shift for _, shift in of_tile}) == 1:
         return "warp" if shifted[0].tile.sum.products[0].in_memory else ""
     for name, keys in (("group", [one.group for one, _ in of_tile]), ("batch", [one.batch for one, _ in of_tile])):
         if len(set(keys)) == len({(key, shift) for key, (_, shift) in zip(keys, of_tile, strict=True)}):
             return name
-    return "block"
+    blocks = {one.block for one, _ in of_tile}
+    parts = all(len({shift for one, shift in of_tile if one.block == block}) > 1 for block in blocks)
+    return "part" if parts else "block"

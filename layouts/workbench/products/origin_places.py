@@ -30,6 +30,7 @@ _PREFETCH = re.compile(r"\w*prefetch\w*\s*(?:<[^<>;]*>\s*)?\([^;]*;")
 _FORMS = {
     "warp": re.compile(r"warp|\bw(?:id)?\b|/\s*32\b|>>\s*5\b", re.I),
     "block": _BLOCK,
+    "part": re.compile(rf"^(?!.*(?:{_BLOCK.pattern}))", re.S),
     "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I),
     "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
 }

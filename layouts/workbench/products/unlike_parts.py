@@ -9,6 +9,9 @@ import numpy as np
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.products.origin_places import find_coordinate_site
 from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
+from lanescope.workbench.text.loop_texts import find_place_between
 
 
 def find_unlike_parts(finders: Sequence[OriginFinder]) -> Pitfall | None:
@@ -48,4 +51,18 @@ _UNORDERED = {
 def find_unordered(finder: OriginFinder) -> Pitfall | None:
     """Return the finding of elements of D in shared memory that nothing orders with their read."""
     found = finder.trace.order.unordered.items()
-    return next((Pitfall(code, _UNORDERED[code], finder.run.find_own_place(site)) for code, site in found), None)
+    return next((Pitfall(code, _UNORDERED[code], _find_place(finder, site)) for code, site in found), None)
+
+
+def _find_place(finder: OriginFinder, read: Span) -> Span:
+    """Return where all threads come between the last store of elements of D in the text before a read, and the read;
+    the read itself if no store of its function is before it.
+    """
+    place, blank = finder.run.find_own_place(read), blank_text(finder.run.text)
+    function = find_enclosing_function(blank, place[0])
+    stores = (site for of_record in finder.trace.staged.sites.values() for site in of_record)
+    before = max((site for site in stores if site[1] <= place[0]), default=None)
+    if function is None or before is None or before[0] < function.body[0]:
+        return place
+    start = find_place_between(blank, function, before, place)
+    return start, start + 1
