@@ -84,6 +84,39 @@ def test_a_load_gives_each_thread_its_lanes_and_columns() -> None:
     assert found.code == "result_misplaced"
 
 
+(PRODUCTS,) = (f"{line}\n" for line in BY_TMA.split("\n") if "multiply(d, describe(sA" in line)
+OF_HALF = """      for (int h = 0; h < 2; ++h) {
+        uint64_t b = describe(sB + h * 32 * BK);
+        for (int k = 0; k < BK / 16; ++k) multiply(d + h * 32, describe(sA + k * 16), b + k * 2, t > 0 || k > 0);
+      }
+"""
+LOAD_HALF = "for (int h = 0; h < 2; ++h) load(sB + h * 32 * BK, &tb, &full, t * BK, col + h * 32);"
+STORE = "for (int i = 0; i < 2; ++i) C[(row + threadIdx.x) * N + col + c + i] = r[i];"
+BY_HALVES = plant(
+    ("BN = 32", "BN = 64"),
+    ("BN / 8 << 17", "32 / 8 << 17"),
+    ("B, N, K, BN)", "B, N, K, 32)"),
+    ("load(sB, &tb, &full, t * BK, col);", LOAD_HALF),
+    (PRODUCTS, OF_HALF),
+    (STORE, "const int n = col + c / 32 * 32 + c % 32;\n    " + STORE.replace("col + c", "n")),
+    text=BY_TMA,
+)
+
+
+@for_each(
+    ("old", "new", "code"),
+    [
+        ("uint64_t b = describe(sB + h * 32 * BK)", "uint64_t b = describe(sB)", "operand_rows_wrong"),  # both the same
+        ("const int n = col + c / 32 * 32", "const int n = col + c / 32 * 16", "result_misplaced"),
+    ],
+)
+def test_a_tile_may_be_of_several_products(old: str, new: str, code: str) -> None:
+    assert run_blocks(BY_HALVES) == OriginReport()
+    wrong = plant((old, new), text=BY_HALVES)
+    ((found, at),) = locate_findings(wrong, run_blocks(wrong).mistakes)
+    assert found == code and at.startswith(new)
+
+
 MISTAKES = [  # what stands there, what is planted, code, line
     ("bytes = (128 + BN)", "bytes = (128)", "shared_memory_short", "const int bytes"),
     (
