@@ -35,6 +35,7 @@ from lanescope.workbench.barriers.barrier_repairs import (
     list_turns,
 )
 from lanescope.workbench.barriers.cluster_mistakes import find_late_signal, find_refill, find_uneven_arrival
+from lanescope.workbench.barriers.missing_arrivals import ArrivalSearch
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_other_bound
@@ -322,8 +323,11 @@ class ProtocolJudge:
                 barrier = outcome.barriers[step.place]
                 if (total := count_arrivals(self.agents, step.place)) < (phase + 1) * barrier.count:
                     bound = self._find_bound(step)
-                    message = describe_stuck(phase, barrier.count, total, bound is not None)
-                    return Pitfall("mbarrier_stuck", message, bound or self.events[step.event].call)
+                    search = ArrivalSearch(blank_text(self.text), self.events, self.agents, self.filled)
+                    missing = search.find_place(n, step) if bound is None else None
+                    place = bound or missing
+                    message = describe_stuck(phase, barrier.count, total, (bound is not None, missing is not None))
+                    return Pitfall("mbarrier_stuck", message, place or self.events[step.event].call)
                 alone = not any(m in self.arriving[step.place] for m, place in outcome.passed if place == step.place)
                 if step.place in self.filled and barrier.completed >= phase + 2 and n in self.working and alone:
                     return self._describe_refill(step.place)

@@ -25,7 +25,7 @@ from lanescope.workbench.barriers.barrier_repairs import ProtocolRepair, list_tu
 from lanescope.workbench.repair.blamed_numbers import follow_number
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
-from lanescope.workbench.text.loop_texts import find_next_statement
+from lanescope.workbench.text.loop_texts import find_next_statement, list_loops_around
 
 MOST_WORDS = 60  # characters of a statement that are quoted
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -87,10 +87,14 @@ def _list_waits(repair: ProtocolRepair, agents: Sequence[Agent]) -> Iterator[tup
                 yield step, turn, repair.parities[n, step.event]
 
 
-def describe_stuck(phase: int, count: int, total: int, of_loop: bool) -> str:
-    """Explain that a wait needs more arrivals than the code has. of_loop: whether a loop ends too early or too late."""
+def describe_stuck(phase: int, count: int, total: int, where: tuple[bool, bool]) -> str:
+    """Explain that a wait needs more arrivals than the code has. where: whether at a loop that ends too early or too
+    late, and whether where an arrival is missing; else at the wait.
+    """
+    of_loop, missing = where
+    start = "With this end of a loop, a wait" if of_loop else "No thread arrives before this, so that a wait"
     return (
-        f"{'With this end of a loop, a wait of other threads' if of_loop else 'This wait'} never ends: phase {phase} of"
+        f"{f'{start} of other threads' if of_loop or missing else 'This wait'} never ends: phase {phase} of"
         f" its mbarrier, initialized for {format_count(count, 'arrival')}, needs {(phase + 1) * count:,} in all, and"
         f" the kernel's threads arrive {format_count(total, 'time')}."
     )
@@ -228,7 +232,20 @@ def _find_change(text: str, site: Span, call: Span) -> Span:
         changed = changed or (_list_resets(blank[first:past], stage[1]) if stage is not None else [])
         if changed:
             return (first + changed[0].start(), first + changed[0].end() - 1) if len(changed) == 1 else site
-    return find_missing_flip(text, call) or site
+    return find_missing_flip(text, call) or _find_end_without_flip(blank, name, call) or site
+
+
+def _find_end_without_flip(blank: str, name: str, wait: Span) -> Span | None:
+    """Return the end of the loop around a wait if the variable of its parity is declared before the loop with a number
+    and nothing in its function changes it.
+    """
+    function = find_enclosing_function(blank, wait[0])
+    if function is None or _is_counted(blank, name) or any(_list_changes(blank[slice(*function.body)], name)):
+        return None
+    declared = re.compile(rf"[\w*&>]\s+{name}\s*(?:=\s*|\{{\s*)[01][uU]?\b").search(blank, function.body[0], wait[0])
+    loops = [one for one in list_loops_around(blank, function, wait[0]) if declared and declared.end() < one.head[0]]
+    end = loops[-1].body[1] - 1 if loops else 0
+    return (end, end + 1) if loops and blank[end] == "}" else None
 
 
 def _list_changes(blank: str, name: str) -> Iterator[re.Match[str]]:

@@ -241,7 +241,8 @@ def read_expected(event: KernelEvent, blank: str) -> ExpectedBytes | None:
         barrier_at = 0 if run.term.head != "mbarrier_arrive_expect_tx" else -2
         value = get_integer(run.term.arguments[-1])
         known = value.known if value is not None else None
-        return ExpectedBytes(event, _get_name(run.term.arguments[barrier_at]), known, run.term.span)
+        span = find_argument_span(blank, run.term.span, len(run.term.arguments) - 1) or run.term.span
+        return ExpectedBytes(event, _get_name(run.term.arguments[barrier_at]), known, span)
     return None
 
 

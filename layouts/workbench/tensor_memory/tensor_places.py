@@ -15,6 +15,7 @@ from lanescope.workbench.text.function_texts import blank_text, find_enclosing_f
 
 _MOST_FOLLOWED = 4  # variables
 _CONDITION = re.compile(r"\bif\s*(?:constexpr\s*)?(?=\()")
+_LOOP_HEAD = re.compile(r"\bfor\s*\([^;{}()]*\Z")  # before the first value of a loop's variable
 _ATTRIBUTE = re.compile(r"\s*(?:\[\[\w+\]\]\s*)?")
 
 
@@ -42,6 +43,8 @@ def follow_local_value(text: KernelText, place: Span) -> Span:
         name = text.blank[slice(*place)].strip()
         values = list_local_values(text.blank, function, name, place) if function and name.isidentifier() else ()
         if not values or any(re.match(rf"{name}\b", text.blank[slice(*value)]) for value in values):
+            break
+        if _LOOP_HEAD.search(text.blank, 0, values[-1][0]):
             break
         place = values[-1]
     return place
