@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
-from lanescope.workbench.repair.blamed_numbers import find_argument_span
+from lanescope.workbench.repair.blamed_numbers import find_argument_span, list_local_values
 from lanescope.workbench.repair.blamed_terms import (
     STAGE,
     find_given_argument,
@@ -141,7 +141,21 @@ class BlameFinder:
         variable = next(reversed(list(wrong.loops)), "").rstrip("'")
         spans = (wrong.span, *wrong.around)
         inside = next((span for span in spans if self._find_loop_body(variable, span)), None)
-        return inside or self._find_use(variable, wrong.span) or wrong.span
+        return (
+            (inside and self._find_value_in_loop(variable, inside))
+            or inside
+            or self._find_use(variable, wrong.span)
+            or wrong.span
+        )
+
+    def _find_value_in_loop(self, variable: str, at: Span) -> Span | None:
+        """Find the only value of a descriptor that is declared inside the loop over a variable."""
+        body, function = self._find_loop_body(variable, at), find_enclosing_function(self.blank, at[0])
+        name = self.blank[slice(*at)].strip()
+        if body is None or function is None or not name.isidentifier():
+            return None
+        values = list_local_values(self.blank, function, name, at)
+        return values[0] if len(values) == 1 and body[0] < values[0][0] else None
 
     def _find_use(self, variable: str, value: Span) -> Span | None:
         """Find the first use, inside a loop over a variable, of what is declared or set before this loop."""
