@@ -101,7 +101,10 @@ def find_missing_tile(
         found = _find_short_grid(tiles[0], launches[0], run.text, (count, needed))
     if found is None:
         return None
-    certain = len(recorded) == 1 and _is_whole_meant(tiles, launches[0], given)
+    outside = count == needed and _is_stored_outside(tiles, given)
+    certain = (
+        len(recorded) == 1 and _is_whole_meant(tiles, given) and (outside or _grows_with_sizes(launches[0], given))
+    )
     message = f"With {rows:,} × {columns:,} elements of D, {found[0]}{_describe_exchange(tiles, grid)}"
     return MissingTile(message, found[1], certain)
 
@@ -118,14 +121,33 @@ def _describe_exchange(tiles: Sequence[BlockTile], grid: Block) -> str:
     return f" blockIdx.x counts {_LINES[along[0]]} of tiles, and the grid has those of {_LINES[1 - along[0]]} along x."
 
 
-def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, given: GivenSizes) -> bool:
-    """Return whether a launch is certainly for all of D, with any M and N."""
+def _is_whole_meant(tiles: Sequence[BlockTile], given: GivenSizes) -> bool:
+    """Return whether blocks move along both sides of D, and nothing in the text limits M or N."""
     moves = all(len({tile.sides[n] for tile in tiles}) > 1 for n in (0, 1))  # else D may be one row of tiles
     total = tiles[0].total
     passed = {name: size for of in given.arguments.values() for name, size in of.items()}
     names = {name for name, size in {**given.sizes.names, **passed}.items() if size in total.sizes}
-    limited = bool(given.own) or limits_sizes(total.finder.run.text, names)
-    return moves and not limited and _grows_with_sizes(launch, given)
+    return moves and not limits_sizes(total.finder.run.text, names)
+
+
+def _is_stored_outside(tiles: Sequence[BlockTile], given: GivenSizes) -> bool:
+    """Return whether a block of the launch begins outside of the matrix, also with the numbers that the text has for
+    its sizes, and its threads store as many elements as those of the first block.
+    """
+    stored = {tile.block: sum(int(one.active.sum()) for one in tile.total.finder.run.outputs) for tile in tiles}
+    first = stored.get((0, 0, 0), 0)
+    return any(_begins_outside(tile, given.own) for tile in tiles if stored[tile.block] == first > 0)
+
+
+def _begins_outside(tile: BlockTile, own: Mapping[int, int]) -> bool:
+    """Return whether the last tile of a line begins outside of the matrix. own: numbers of the text for sizes."""
+    side = tile.find_side_outside()
+    if side is None:
+        return False
+    (first, past), size = tile.sides[side], tile.total.sizes[side]
+    width, last = past - first, size // (past - first) - 1
+    count = own.get(size, size) // width
+    return last > 0 and not first % last and first // last * (count - 1) >= own.get(size, size)
 
 
 def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes) -> bool:
@@ -133,6 +155,8 @@ def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes) -> bool:
     triangle, or one row of tiles.
     """
     every = (given.sizes, *map(given.sizes.grow, given.sizes.names))
+    if given.own:
+        return False
     before, *grown = (prod(sizes.find_grid(launch.name, [launch]) or (0,)) for sizes in every)
     return sorted(grown)[-2:] == [2 * before, 2 * before]
 
@@ -192,7 +216,8 @@ def limits_sizes(text: str, names: Iterable[str]) -> bool:
     host = blank_spans(blank, sorted([*kernels, *(loop.head for loop in list_filling_loops(blank))]))
     either = "|".join(map(re.escape, sizes)) or "(?!)"
     multiple = rf"\b(?:{either})\s*%\s*(?!(?:{either})\b)\w+(?:\s*[!=]=\s*0)?"
-    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(multiple, " ", host)))
+    given = rf"\b(?:{either})\s*=(?!=)"
+    statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(f"{multiple}|{given}", " ", host)))
     if any(_CONDITION.search(one) and not sizes.isdisjoint(re.findall(r"\w+", one)) for one in statements):
         return True
     of_sizes = re.compile(rf"\b(?:{either})\s*(?:[<>]=?|[!=]=)\s*(?:\w+(?:\.|->))*(?:{either}|\d+)\b")

@@ -18,7 +18,9 @@ from lanescope.workbench.tensor_memory.tensor_barriers import TensorBarriers
 from lanescope.workbench.tensor_memory.tensor_places import find_enclosing_condition, narrow_operand
 from lanescope.workbench.tensor_memory.tensor_steps import TensorKernel, TensorStep
 from lanescope.workbench.text.asm_operands import find_operand_argument
+from lanescope.workbench.text.function_texts import find_enclosing_function
 from lanescope.workbench.text.known_values import require_known
+from lanescope.workbench.text.loop_texts import find_enclosing_brace, find_next_statement, find_place_between
 
 TITLES = {
     "tcgen05_accumulator_unset": "Every tcgen05.mma adds to an accumulator that nothing sets",
@@ -228,16 +230,31 @@ def _check_waits(kernel: TensorKernel, loads: Sequence[TensorStep]) -> Iterator[
             late.append(used)
     if late:
         message = (
-            "No tcgen05.wait::ld stands between tcgen05.ld and this use of its registers: they may not be loaded yet."
+            "No tcgen05.wait::ld stands between tcgen05.ld and the use of its registers: they may not be loaded yet."
             if late[0] not in {load.at for load in loads}
             else "No tcgen05.wait::ld follows this tcgen05.ld before the kernel ends: its registers may be used before"
             " they are loaded."
         )
-        yield Pitfall("tcgen05_wait_missing", message, late[0])
+        yield Pitfall("tcgen05_wait_missing", message, _find_place_of_wait(kernel.text.blank, loads, late[0]))
     stores = kernel.list_steps("st")
     if stores and not kernel.list_steps("wait::st"):
         message = "No tcgen05.wait::st follows this tcgen05.st: a later read may return the previous contents."
         yield Pitfall("tcgen05_wait_missing", message, stores[-1].at)
+
+
+def _find_place_of_wait(blank: str, loads: Sequence[TensorStep], use: Span) -> Span:
+    """Return the statement after the last load before a use of its registers, if that is in the same block of their
+    function, else the outermost block with the use alone; the use if the load is in another function.
+    """
+    function = find_enclosing_function(blank, use[0])
+    before = max((load.at for load in loads if load.at[1] <= use[0]), default=None)
+    if function is None or before is None or before[0] < function.body[0]:
+        return use
+    start, first = find_place_between(blank, function, before, use), function.body[0]
+    after = find_next_statement(blank, before)
+    if find_enclosing_brace(blank, after, first) == find_enclosing_brace(blank, start, first):
+        start = min(start, after)
+    return start, start + 1
 
 
 def _find_early_use(kernel: TensorKernel, load: TensorStep, wait: TensorStep | None) -> Span | None:
