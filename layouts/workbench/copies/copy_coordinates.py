@@ -166,7 +166,7 @@ def _check_step(
             "k_coordinate_step",
             f"Every iteration advances the K coordinate of {letter} by {right}, but that of {name.upper()} by {step}:"
             f" its box has {right} elements along K.",
-            find_coordinate(text, own.copies[0], 0),
+            _find_own_coordinate(text, own.copies[0], other.copies[0], 2 if has_panels(maps[name]) else 0),
         )
     elif own.is_turned(maps[name], right):
         yield Pitfall(
@@ -175,6 +175,16 @@ def _check_step(
             " iteration: the innermost coordinate comes first.",
             own.copies[0].event.at,
         )
+
+
+def _find_own_coordinate(text: KernelText, own: TileCopy, other: TileCopy, number: int) -> Span:
+    """Return where a coordinate of a copy is given, in the outermost call that another copy does not go through."""
+    place, calls = find_coordinate(text, own, number), [call for _, call in reversed(own.event.calls)]
+    shared = {call for _, call in other.event.calls}
+    apart = [call for call in calls if call not in shared]
+    if number >= len(own.written) or not apart or not any(call[0] <= place[0] < call[1] for call in shared):
+        return place
+    return narrow_to_term(text.blank, [own.written[number], *calls], apart[-1], "")
 
 
 def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: TensorMap) -> Pitfall:
