@@ -21,6 +21,7 @@ from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import Points, list_factors
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines, WrongPart
 from lanescope.workbench.products.product_origins import Block
+from lanescope.workbench.products.scale_origins import NOT_FOLLOWED
 from lanescope.workbench.products.stored_elements import StoredWarp, list_stored_warps
 from lanescope.workbench.results import Span
 
@@ -233,7 +234,7 @@ def find_lost(run: KernelRun) -> OpenPart | None:
     if unplaced:
         return OpenPart("where it is stored is not known", min(unplaced))
     scaled = next((use.span for use in runner.products if "block_scale" in use.opcode), None)
-    return OpenPart("which scale factors its products take is not followed", scaled) if scaled else _find_excess(runner)
+    return OpenPart(NOT_FOLLOWED, scaled) if scaled else _find_excess(runner)
 
 
 def explain_nothing(runners: Sequence[KernelRunner], k: int) -> OpenPart:

@@ -12,6 +12,7 @@ from lanescope.reader.threads.memory.results import MOST_STORES
 from lanescope.reader.threads.memory.storage import DataBytes
 from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
+from lanescope.workbench.products.origin_places import find_pointer
 from lanescope.workbench.products.product_origins import OriginFinder
 
 Tiles = Mapping[str, Sequence[StoredTile]]
@@ -82,7 +83,7 @@ def _find_stored_over(array: str, tiles: Sequence[StoredTile]) -> Pitfall | None
         f" that get another element, too, such as row {one[0]}, column {one[1]} and row {other[0]}, column"
         f" {other[1]}: only one of them stays."
     )
-    return Pitfall("result_misplaced", message, whole[0].first_store)
+    return Pitfall("result_misplaced", message, find_pointer(whole[0].sum.finder.run.text, whole[0].first_store))
 
 
 def _number_batches(tiles: Sequence[StoredTile]) -> Iterator[tuple[StoredTile, int]]:

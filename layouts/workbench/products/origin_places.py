@@ -35,6 +35,7 @@ _FORMS = {
     "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
 }
 _PITCHED = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)\s*\*\s*(?:\([\w:]+\)\s*)?[A-Za-z_][\w.]*")  # (row) * pitch
+_POINTER = re.compile(r"(?:[*(\s]|\b\w+_cast\s*<[^<>]*>|\([\w\s:]+\*\))*([A-Za-z_]\w*)[)\s]*(?:\[\s*\d+\s*\])?")
 _QUOTIENT = re.compile(r"\b(\w[\w.]*)\s*([/%])\s*([A-Za-z_]\w*)")
 _MOST = 4  # definitions that lead from one to the next
 
@@ -149,6 +150,16 @@ def find_defining_place(text: str, site: Span, depends: str, outer: int | None =
     if not fitting and form is _GROUP:
         fitting = [at for at in scaled if any(map(partial(_is_group, blank), _list_definitions(blank, function, at)))]
     return fitting[0] if fitting else site
+
+
+def find_pointer(text: str, site: Span) -> Span:
+    """Return the only value of the local pointer that a store writes to, without an offset or with a number; the place
+    of the store if it writes to anything else.
+    """
+    blank = blank_text(text)
+    target, function = _POINTER.fullmatch(blank[slice(*site)]), find_enclosing_function(blank, site[0])
+    values = list_local_values(blank, function, target[1], site) if target and function is not None else ()
+    return values[0] if len(values) == 1 else site
 
 
 def find_buffer(blank: str, site: Span) -> Span:

@@ -18,6 +18,7 @@ from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.products.scale_memory import TakenFactors
 
 _NOT_KNOWN = "where the scale factors of its products come from is not known"
+NOT_FOLLOWED = "which scale factors its products take is not followed"  # of those that warps load
 _FAR, _ROW = 1 << 40, 1 << 24  # larger than an offset, and than the number of a block of K
 
 
@@ -53,6 +54,9 @@ class _Use:
 
 def explain_factors(sums: Sequence[SumOrigin]) -> str:
     """Return why the scale factors of products may not be those of their rows and of K, "" if they are."""
+    uses = (product.use for one in sums for product in one.products)
+    if any(use is not None and "block_scale" in use.opcode for use in uses):
+        return NOT_FOLLOWED
     scaled = [one for one in sums if any(product.scales for product in one.products)]
     if not scaled:
         return ""
