@@ -29,10 +29,12 @@ from lanescope.workbench.text.loop_texts import list_filling_loops
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
-_OWN_COUNT = re.compile(r"\bgridDim\b|%nctaid")  # blocks take tiles in turn
+_OWN_COUNT = re.compile(r"(?<!\.)(?<!->)\bgridDim\b|%nctaid")  # blocks take tiles in turn
 _CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
-_NO_COMPARISON = re.compile(  # of a launch, a shift, a member, a template, a directive, an option of the program
-    r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#.*$|\bif\s*\(\s*argc\b[^()]*\)", re.M
+_NO_COMPARISON = re.compile(  # a launch, a shift, a member, a template, a directive, an option, a check of CUDA's calls
+    r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#.*$|\bif\s*\(\s*argc\b[^()]*\)"
+    r"|\b(?:CU(?:DA)?_\w*CHECK|\w*CHECK_CU(?:DA)?)\b",
+    re.M,
 )
 
 

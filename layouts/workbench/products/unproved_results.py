@@ -339,13 +339,17 @@ def find_deep_overlap(corners: Mapping[Block, Sequence[tuple[int, int]]]) -> str
 
 def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
     """List blocks of a line that were not run: that with the last tile of D; if another one multiplies outside of the
-    matrices, a block of the second line of tiles; if a tile may be missing, those around the ends of the first line.
+    matrices, a block of the second line of tiles; if a tile may be missing, those around the ends of the first line, or
+    the first block of the second line of a grid of several.
     """
     known = _group_sums(finders)
-    if grid is None or grid[1] > 1 or not known or not all(known.values()):
+    if grid is None or not known or not all(known.values()):
         return []
-    last = (_count_tiles(known) - 1) % grid[0]
     every = [one for of_block in known.values() for one in of_block]
+    if grid[1] > 1:
+        second = 0, 1, 0
+        return [] if second in known or _covers_matrix(every, grid) else [second]
+    last = (_count_tiles(known) - 1) % grid[0]
     lines = _count_lines(known.get((0, 0, 0), every))
     numbers = {last}
     if any(map(is_outside, every)):
