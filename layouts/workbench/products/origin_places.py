@@ -35,6 +35,11 @@ _FORMS = {
     "batch": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|batch|head|expert|\bb?z\b", re.I),
 }
 _PITCHED = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)\s*\*\s*(?:\([\w:]+\)\s*)?[A-Za-z_][\w.]*")  # (row) * pitch
+_LANE = re.compile(r"\blane|\btid\b|threadIdx|\bwarp", re.I)
+_OF = (  # the name of a row or a column, and what the other one is of the lane, by the fragments of D
+    (re.compile(r"r(?:ow|\d|\b)|\w*_row", re.I), re.compile(r"%\s*4\b|&\s*3\b")),
+    (re.compile(r"c(?:ol|\d|\b)|\w*_col", re.I), re.compile(r"/\s*4\b|>>\s*2\b")),
+)
 _POINTER = re.compile(r"(?:[*(\s]|\b\w+_cast\s*<[^<>]*>|\([\w\s:]+\*\))*([A-Za-z_]\w*)[)\s]*(?:\[\s*\d+\s*\])?")
 _QUOTIENT = re.compile(r"\b(\w[\w.]*)\s*([/%])\s*([A-Za-z_]\w*)")
 _MOST = 4  # definitions that lead from one to the next
@@ -150,6 +155,31 @@ def find_defining_place(text: str, site: Span, depends: str, outer: int | None =
     if not fitting and form is _GROUP:
         fitting = [at for at in scaled if any(map(partial(_is_group, blank), _list_definitions(blank, function, at)))]
     return fitting[0] if fitting else site
+
+
+def find_lane_variable(text: str, site: Span, side: int | None = None) -> Span:
+    """Return the value of the local variable of an address that gives each thread its place: of several, that which is
+    called a row and is a remainder of the lane by 4, or a column and the quotient; else the address. side: the rows (0)
+    or columns (1), which its name has to say then.
+    """
+    blank = blank_text(text)
+    function = find_enclosing_function(blank, site[0])
+    if function is None:
+        return site
+    names = dict.fromkeys(_WORD.findall(blank[slice(*site)]))
+    values = {name: list_local_values(blank, function, name, site) for name in names}
+    of_lane = {name: at[0] for name, at in values.items() if len(at) == 1 and _LANE.search(blank[slice(*at[0])])}
+    wrong = [
+        at for name, at in of_lane.items() if any(_is_of_other_form(form, name, blank[slice(*at)]) for form in _OF)
+    ]
+    chosen = wrong or list(of_lane.values())
+    if side is not None:
+        chosen = [at for name, at in of_lane.items() if _OF[side][0].match(name)]
+    return chosen[0] if len(chosen) == 1 else site
+
+
+def _is_of_other_form(form: tuple[re.Pattern[str], re.Pattern[str]], name: str, value: str) -> bool:
+    return form[0].match(name) is not None and form[1].search(value) is not None
 
 
 def find_pointer(text: str, site: Span) -> Span:
@@ -291,7 +321,10 @@ def list_wrong_places(tiles: Sequence[StoredTile], text: str) -> list[Span]:
     of_warp = find_defining_place(text, found[0], "warp") if _depends_on_warps(tiles) else found[0]
     if of_warp != found[0]:
         return [of_warp]
-    return found if len(found) <= 2 else found[:1]  # if many are, what they have in common is wrong
+    if len(found) <= 2:
+        return found
+    moved = np.concatenate([tile.find_shifts() for tile in tiles]).any(axis=0)  # of many, what is common to them
+    return [find_lane_variable(text, found[0], int(moved[1]) if moved.sum() == 1 else None)]
 
 
 def _depends_on_warps(tiles: Sequence[StoredTile]) -> bool:

@@ -62,7 +62,7 @@ from lanescope.workbench.products.size_edits import (
 )
 from lanescope.workbench.products.stored_tiles import list_tiles
 from lanescope.workbench.products.tile_overwrites import TITLES as OVERWRITE_TITLES, find_overwritten_tile
-from lanescope.workbench.products.unlike_parts import find_unlike_parts, find_unordered
+from lanescope.workbench.products.unlike_parts import find_replaced, find_unlike_parts, find_unordered
 from lanescope.workbench.products.unproved_results import (
     OUTSIDE,
     UNSHOWN,
@@ -386,6 +386,7 @@ def _list_mistakes(
         yield judge_array(array, of_array, text, given)
     yield find_unlike_parts(finders)
     yield from map(find_unordered, finders)
+    yield from map(find_replaced, finders)
     if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for finder in finders):
         copied = [(move, data) for one in finders for move in one.trace.stores for data in move.data.values()]
         yield find_empty_copy(copied)

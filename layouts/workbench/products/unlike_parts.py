@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.workbench.products.origin_places import find_coordinate_site
+from lanescope.workbench.products.origin_places import find_coordinate_site, find_lane_variable
 from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
@@ -52,6 +52,19 @@ def find_unordered(finder: OriginFinder) -> Pitfall | None:
     """Return the finding of elements of D in shared memory that nothing orders with their read."""
     found = finder.trace.order.unordered.items()
     return next((Pitfall(code, _UNORDERED[code], _find_place(finder, site)) for code, site in found), None)
+
+
+def find_replaced(finder: OriginFinder) -> Pitfall | None:
+    """Return the finding of elements of D that a thread stores to bytes of shared memory over those of another one."""
+    site = finder.trace.order.replaced
+    if site is None or finder.trace.staged.latest is not None:
+        return None
+    message = (
+        "Threads store elements of D to the same bytes of shared memory, without a barrier or a read between: only one"
+        " of them stays. Check the distance of their rows."
+    )
+    place = finder.run.find_own_place(site)
+    return Pitfall("result_misplaced", message, find_lane_variable(finder.run.text, place))
 
 
 def _find_place(finder: OriginFinder, read: Span) -> Span:

@@ -72,7 +72,8 @@ class StagedOrder:
     """Which thread has stored the bytes of D in shared memory, and whether barriers and fences order the reads.
 
     fences: how many there were; unordered: the first reads before any barrier, and copies before any fence; mixed:
-    whether a warpgroup has stored over what another one has, before any barrier.
+    whether a warpgroup has stored over what another one has, before any barrier; replaced: the first store over bytes
+    that another thread has stored, and nothing has read, without any barrier between.
     """
 
     def __init__(self) -> None:
@@ -82,14 +83,21 @@ class StagedOrder:
         self.fences = 0
         self.unordered: dict[str, Span] = {}
         self.mixed = False
+        self.unread = np.zeros(SHARED_BYTES, np.bool_)
+        self.replaced: Span | None = None
 
-    def note_store(self, events: int, places: Ints, data: DataBytes, mask: Mask) -> None:
+    def note_store(self, events: int, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
         every = places[mask][:, None] + np.arange(data.size)
         if not (data.record[mask] < 0).any() or every.min() < 0 or every.max() >= SHARED_BYTES:
             return
         writers = np.flatnonzero(mask)[:, None]
         foreign = self.writer[every] // WARPGROUP != writers // WARPGROUP
         self.mixed |= bool((foreign & (self.event[every] == events)).any())
+        other = self.unread[every] & (self.writer[every] != writers) & (self.event[every] == events)
+        of_d = (data.record[mask] < 0).all(axis=1)
+        if self.replaced is None and (other[of_d].any() or len(np.unique(every[of_d])) < every[of_d].size):
+            self.replaced = site
+        self.unread[every] = True
         self.writer[every] = writers
         self.event[every], self.fence[every] = events, self.fences
 
@@ -99,6 +107,7 @@ class StagedOrder:
         """Check a read of bytes [readers, bytes] of D: by threads, or by a copy that one of them issues."""
         if places.min() < 0 or places.max() >= SHARED_BYTES:
             return
+        self.unread[places] = False
         apart = self.writer[places] // WARP != readers[:, None] // WARP
         since = self.event[places]
         ordered = np.zeros(readers.max() + 1, np.int64)

@@ -95,7 +95,7 @@ class TileTrace(BarrierTrace):
 
     def note_store(self, run: KernelRunner, places: Ints, data: DataBytes, site: Span) -> None:
         self.staged.note_store(places, data, run.mask, site)
-        self.order.note_store(len(self.events), places, data, run.mask)
+        self.order.note_store(len(self.events), places, data, run.mask, site)
         self._add_access(run, "store", places, (run.mask, data.size, site))
 
     def replace_bytes(self, run: KernelRunner, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
