@@ -97,16 +97,10 @@ def find_missing_tile(
     if not tiles or not tiles[0].divides_matrix or not _are_known(finders, stored, given, grid):
         return None
     rows, columns = tiles[0].total.sizes
-    count, needed = grid[0] * grid[1], rows * columns // tiles[0].elements
-    found = _find_other_tile(tiles, count) if count == needed else None
-    if count < needed:
-        found = _find_short_grid(tiles[0], launches[0], run.text, (count, needed))
+    found = _find_left(tiles, launches[0], (grid[0] * grid[1], rows * columns // tiles[0].elements))
     if found is None:
         return None
-    outside = count == needed and _is_stored_outside(tiles, given)
-    certain = (
-        len(recorded) == 1 and _is_whole_meant(tiles, given) and (outside or _grows_with_sizes(launches[0], given))
-    )
+    certain = len(recorded) == 1 and _is_whole_meant(tiles, launches[0], given)
     message = f"With {rows:,} × {columns:,} elements of D, {found[0]}{_describe_exchange(tiles, grid)}"
     return MissingTile(message, found[1], certain)
 
@@ -123,13 +117,17 @@ def _describe_exchange(tiles: Sequence[BlockTile], grid: Block) -> str:
     return f" blockIdx.x counts {_LINES[along[0]]} of tiles, and the grid has those of {_LINES[1 - along[0]]} along x."
 
 
-def _is_whole_meant(tiles: Sequence[BlockTile], given: GivenSizes) -> bool:
-    """Return whether blocks move along both sides of D, and nothing in the text limits M or N."""
+def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, given: GivenSizes) -> bool:
+    """Return whether a launch is certainly for all of D: its blocks move along both sides of D, nothing in the text
+    limits M or N, and its grid grows with these, or a block stores a tile outside of D.
+    """
     moves = all(len({tile.sides[n] for tile in tiles}) > 1 for n in (0, 1))  # else D may be one row of tiles
     total = tiles[0].total
     passed = {name: size for of in given.arguments.values() for name, size in of.items()}
     names = {name for name, size in {**given.sizes.names, **passed}.items() if size in total.sizes}
-    return moves and not limits_sizes(total.finder.run.text, names)
+    if not moves or limits_sizes(total.finder.run.text, names):
+        return False
+    return _is_stored_outside(tiles, given) or _grows_with_sizes(launch, given)
 
 
 def _is_stored_outside(tiles: Sequence[BlockTile], given: GivenSizes) -> bool:
@@ -234,6 +232,16 @@ def _are_known(
     blocks = {one.block for one in inside}
     of_inside = {array: [one for one in of_array if one.block in blocks] for array, of_array in stored.items()}
     return bool(inside) and find_open_result(inside, of_inside, given.sizes, grid) == UNSHOWN
+
+
+def _find_left(
+    tiles: Sequence[BlockTile], launch: KernelLaunchRecord, counts: tuple[int, int]
+) -> tuple[str, Span] | None:
+    """Return (what leaves tiles out, where); None if nothing does. counts: of blocks, and of tiles of D."""
+    count, needed = counts
+    if count < needed:
+        return _find_short_grid(tiles[0], launch, tiles[0].total.finder.run.text, counts)
+    return _find_other_tile(tiles, count) if count == needed else None
 
 
 def _find_other_tile(tiles: Sequence[BlockTile], count: int) -> tuple[str, Span] | None:

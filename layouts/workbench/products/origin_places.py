@@ -323,8 +323,8 @@ def list_wrong_places(tiles: Sequence[StoredTile], text: str) -> list[Span]:
         return [of_warp]
     if len(found) <= 2:
         return found
-    moved = np.concatenate([tile.find_shifts() for tile in tiles]).any(axis=0)  # of many, what is common to them
-    return [find_lane_variable(text, found[0], int(moved[1]) if moved.sum() == 1 else None)]
+    moved = [n for n in (0, 1) if any(tile.find_shifts()[:, n].any() for tile in tiles)]
+    return [find_lane_variable(text, found[0], moved[0] if len(moved) == 1 else None)]  # of many, what is common
 
 
 def _depends_on_warps(tiles: Sequence[StoredTile]) -> bool:

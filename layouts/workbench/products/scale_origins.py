@@ -54,8 +54,7 @@ class _Use:
 
 def explain_factors(sums: Sequence[SumOrigin]) -> str:
     """Return why the scale factors of products may not be those of their rows and of K, "" if they are."""
-    uses = (product.use for one in sums for product in one.products)
-    if any(use is not None and "block_scale" in use.opcode for use in uses):
+    if any(map(_is_scaled_by_warps, sums)):
         return NOT_FOLLOWED
     scaled = [one for one in sums if any(product.scales for product in one.products)]
     if not scaled:
@@ -64,6 +63,10 @@ def explain_factors(sums: Sequence[SumOrigin]) -> str:
     if not all(_are_known(scaled, uses) for uses in sides):
         return _NOT_KNOWN
     return next(filter(None, map(_compare, sides)), "") or ("" if scaled[0].is_symmetric else _find_common(sides))
+
+
+def _is_scaled_by_warps(total: SumOrigin) -> bool:
+    return any(product.use is not None and "block_scale" in product.use.opcode for product in total.products)
 
 
 def _are_known(scaled: Sequence[SumOrigin], uses: Sequence[_Use]) -> bool:

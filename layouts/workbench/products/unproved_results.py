@@ -345,18 +345,23 @@ def list_later_blocks(finders: Finders, grid: Block | None) -> list[Block]:
     known = _group_sums(finders)
     if grid is None or not known or not all(known.values()):
         return []
-    every = [one for of_block in known.values() for one in of_block]
     if grid[1] > 1:
-        second = 0, 1, 0
-        return [] if second in known or _covers_matrix(every, grid) else [second]
+        every = [one for of_block in known.values() for one in of_block]
+        return [] if (0, 1, 0) in known or _covers_matrix(every, grid) else [(0, 1, 0)]
+    return [(n, 0, 0) for n in _list_numbers(known, grid) if 0 <= n < grid[0] and (n, 0, 0) not in known]
+
+
+def _list_numbers(known: Mapping[Block, Sequence[SumOrigin]], grid: Block) -> list[int]:
+    """List the numbers of blocks of a line that are needed, as list_later_blocks describes them."""
     last = (_count_tiles(known) - 1) % grid[0]
+    every = [one for of_block in known.values() for one in of_block]
     lines = _count_lines(known.get((0, 0, 0), every))
     numbers = {last}
     if any(map(is_outside, every)):
         numbers.add(max(lines))
     elif (last, 0, 0) in known and not _covers_matrix(every, grid):
         numbers |= {line + n for line in lines for n in (-1, 0, 1)}
-    return [block for n in sorted(numbers) if 0 <= n < grid[0] and (block := (n, 0, 0)) not in known]
+    return sorted(numbers)
 
 
 def _group_sums(finders: Finders) -> dict[Block, list[SumOrigin]]:
