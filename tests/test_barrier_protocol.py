@@ -70,7 +70,7 @@ MISTAKES = [
     (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
     (FILL, "wait(&s.empty[q], t & 1 ^ 1);", "mbarrier_parity", "t & 1 ^ 1"),  # the other loop has a t of its own
     (f"{FLIP} // read", "if (++q == STAGES) { q = 0; } // read", "mbarrier_parity", "q = 0; } // read"),
-    (RELEASE, "", "mbarrier_stuck", FILL),
+    (RELEASE, "", "mbarrier_stuck", FLIP),  # where it was
     ("int t = 0; t < K / BK;", "int t = 0; t < K / BK - 5;", "mbarrier_stuck", "t < K / BK - 5"),
     (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
     ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
@@ -313,7 +313,7 @@ MISTAKES_OF_LIBRARY = [
     ("__syncthreads();\n", "\n", "mbarrier_unsynchronized", "if (threadIdx.x < 128)"),
     ("init(&full[n], 129)", "init(&full[n], 128)", "mbarrier_count", "&full[n], 128"),
     ("(void)empty[t % 3]", "(void)full[t % 3]", "mbarrier_other", "(void)full"),
-    ("(void)empty[t % 3].arrive();", "", "mbarrier_stuck", "empty[t % 3].wait"),
+    ("(void)empty[t % 3].arrive();", "", "mbarrier_stuck", "}"),
 ]
 
 

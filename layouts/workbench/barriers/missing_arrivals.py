@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.threads.barriers.barrier_agents import WAITS, Agent, AgentStep
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.loop_texts import LoopText, find_next_statement, find_statement_start, list_loops_at
+from lanescope.workbench.text.loop_texts import (
+    LoopText,
+    find_enclosing_brace,
+    find_next_statement,
+    find_statement_start,
+    list_loops_at,
+)
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_MOST_COUNTERS = 3  # statements that count stages, such as ++q and the flip of a parity
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +36,7 @@ class ArrivalSearch:
         agent copies or multiplies; None if threads arrive there, or the place is not clear.
         """
         if wait.place in self.filled:
-            copies = [] if self._arrives(self.agents, wait.place) else self._list_calls(wait.place, ("copy",))
+            copies = [] if self._arrives(wait.place) else self._list_calls(wait.place, ("copy",))
             at = find_statement_start(self.blank, copies[0][0]) if copies else 0
             return (at, at + 1) if copies else None
         works = self._multiplies(self.agents[waiting]) or any(s.kind == "copy" for s in self.agents[waiting].steps)
@@ -37,7 +47,7 @@ class ArrivalSearch:
     def _find_place_after_products(self, place: int) -> Span | None:
         """Return the statement after the loop that waits for copies and multiplies them."""
         issuing = [agent for agent in self.agents if self._multiplies(agent)]
-        if not issuing or self._arrives(self.agents, place):
+        if not issuing or self._arrives(place):
             return None
         loop = self._find_loop(step for agent in issuing for step in agent.steps if step.place in self.filled)
         at = find_next_statement(self.blank, (loop.body[1] - 1, loop.body[1] - 1)) if loop is not None else 0
@@ -49,12 +59,36 @@ class ArrivalSearch:
         waits: list[AgentStep] = []
         for agent in (one for n, one in enumerate(self.agents) if n != waiting):
             own = [n for n, step in enumerate(agent.steps) if step.kind in WAITS and step.place in signalled]
-            if own and any(step.kind == "arrive" and step.place == place for step in agent.steps[own[0] :]):
+            if own and _arrives(agent.steps[own[0] :], place):
                 return None
             waits += (agent.steps[n] for n in own)
         loop = self._find_loop(waits)
         end = loop.body[1] - 1 if loop is not None else 0
-        return (end, end + 1) if loop is not None and self.blank[end] == "}" else None
+        if not end or self.blank[end] != "}":
+            return None
+        at = self._skip_counters(end, self._list_words(waits))
+        return at, at + 1
+
+    def _list_words(self, waits: Iterable[AgentStep]) -> set[str]:
+        """Return the words of the calls of waits."""
+        calls = {self.events[step.event].call for step in waits}
+        return {name for call in calls for name in _WORD.findall(self.blank[slice(*call)])}
+
+    def _skip_counters(self, end: int, names: Collection[str]) -> int:
+        """Return where the last statements of a block begin that only go on to the next stage or parity. names: of the
+        arguments of a wait.
+        """
+        change = rf"(?:\+\+|--)\s*(?:{'|'.join(names)})\b|\b(?:{'|'.join(names)})\s*(?:\+\+|--|[-+^]?=(?!=))"
+        for _ in range(_MOST_COUNTERS):
+            last = len(self.blank[:end].rstrip()) - 1
+            opening = find_enclosing_brace(self.blank, last, 0) if self.blank[last] == "}" else last
+            start = find_statement_start(self.blank, opening)
+            statement = self.blank[start:end]
+            given = {*_WORD.findall(statement.partition("(")[2])}
+            if start >= end or not (re.search(change, statement) or (given and given <= {*names})):
+                break
+            end = start
+        return end
 
     def _find_loop(self, steps: Iterable[AgentStep]) -> LoopText | None:
         """Return the innermost loop around all waits among some steps; None if they are in several, or in none."""
@@ -69,8 +103,13 @@ class ArrivalSearch:
     def _list_steps(self, place: int) -> Iterator[AgentStep]:
         return (step for agent in self.agents for step in agent.steps if step.place == place)
 
-    def _arrives(self, agents: Iterable[Agent], place: int) -> bool:
-        return any(step.kind == "arrive" and step.place == place for agent in agents for step in agent.steps)
+    def _arrives(self, place: int) -> bool:
+        return _arrives(self._list_steps(place), place)
 
     def _multiplies(self, agent: Agent) -> bool:
         return any(step.kind == "product" for step in agent.steps)
+
+
+def _arrives(steps: Iterable[AgentStep], place: int) -> bool:
+    """Return whether a step is an arrival at an mbarrier."""
+    return any(step.kind == "arrive" and step.place == place for step in steps)
