@@ -159,9 +159,15 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
         ("if (argc > 1) M = atoi(argv[1]);", False),
         ("if (M > N) other(c);", True),
         ("gemm<\n    half,\n    128>(M, N);", False),
+        ("int M = argc > 3 ? atoi(argv[1]) : 4096, N = argc > 3 ? atoi(argv[2]) : 4096;", False),
+        ("CUDA_CHECK(cudaLaunchKernelEx(&config, gemm, A, B, C, M, N, K));", False),
+        ("if (M % 128 || N % 64 != 0) return 1;", False),
+        ("if (M > 4096) return 1;", True),
+        ("TORCH_CHECK(is_small(M));", True),
+        ("int tiles = M < 64 ? 1 : M / 64;", True),
     ],
 )
-def test_loops_over_elements_and_options_limit_no_size(code: str, limits: bool) -> None:
+def test_only_comparisons_limit_a_size(code: str, limits: bool) -> None:
     part = "void part(float* c) { gemm<<<1, 32>>>(c); }"
     assert limits_sizes(f"{part} void run(float* c, int M, int N) {{ {code} }}", {"M", "N"}) is limits
 
@@ -181,3 +187,18 @@ def test_an_open_stride_of_a_cute_tensor_is_the_length_of_a_line() -> None:
     assert (check_text(right).findings, check_text(right).open) == ((), ())
     (finding,) = check_text(plant(("dim3(N / 64, M / 64)", "dim3(M / 64, N / 64)"), text=right)).findings
     assert finding.code == "tiles_left"
+
+
+def test_a_grid_of_a_launch_s_options_is_no_count_of_the_kernel() -> None:
+    """The second block along y computes rows of the first one."""
+    launch = "gemm<<<dim3(N / BN, M / BM), 128, bytes>>>(map_a, map_b, C, M, N, K);"
+    options = (
+        "cudaLaunchConfig_t options = {};\n  options.gridDim = dim3(N / BN, M / BM);\n"
+        "  options.blockDim = dim3(128);\n  options.dynamicSmemBytes = bytes;\n"
+        "  CUDA_CHECK(cudaLaunchKernelEx(&options, gemm, map_a, map_b, C, M, N, K));"
+    )
+    text = plant((launch, options), text=PLANE)
+    report = check_text(text)
+    assert (report.findings, report.open) == ((), ())
+    wrong = plant(("row = blockIdx.y * BM", "row = blockIdx.y * (BM / 2)"), text=text)
+    assert find_place(wrong)[:2] == ("tiles_left", "int row = blockIdx.y * (BM / 2);")

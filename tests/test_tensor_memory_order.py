@@ -89,6 +89,7 @@ PLANTED = [  # (right, planted, code, the line where it is found)
     ("      arrive(&full[t % 2]);\n", "", "barrier_arrival_missing", "wait(&full"),
     ("    wait(&done, 0);\n", "", "tcgen05_read_early", 'asm volatile("tcgen05.fence::after'),
     ("t > 0 || k > 0", "k > 0", "tcgen05_accumulator_reset", "multiply(d, a"),
+    ("t > 0 || k > 0", "k", "tcgen05_accumulator_reset", "multiply(d, a"),  # not at the head of the loop over k
     ("t > 0 || k > 0", "1", "tcgen05_accumulator_unset", "multiply(d, a"),
     (WAIT_LOADED, "", "tcgen05_wait_missing", "C[threadIdx.x * 32 + c] = r[0]"),
     ("warp == 4 && lane == 0", "warp == 4", "tcgen05_threads", "if (warp == 4)"),

@@ -315,7 +315,7 @@ def _find_still_side(tiles: Sequence[BlockTile], one: BlockTile, other: BlockTil
     the second block of the line does not step, if whole lines of tiles are between them.
     """
     if one.block[1] != other.block[1]:
-        return 0 if one.rows == other.rows else 1
+        return 0 if one.columns == other.columns else 1
     first, second = ({tile.block: tile for tile in tiles}.get((x, 0, 0)) for x in (0, 1))
     if first is None or second is None:
         return 0
