@@ -323,7 +323,7 @@ class ProtocolJudge:
                 barrier = outcome.barriers[step.place]
                 if (total := count_arrivals(self.agents, step.place)) < (phase + 1) * barrier.count:
                     bound = self._find_bound(step)
-                    search = ArrivalSearch(blank_text(self.text), self.events, self.agents, self.filled)
+                    search = ArrivalSearch(self.text, blank_text(self.text), self.events, self.agents, self.filled)
                     missing = search.find_place(n, step) if bound is None else None
                     place = bound or missing
                     message = describe_stuck(phase, barrier.count, total, (bound is not None, missing is not None))

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from lanescope.reader.threads.barriers.barrier_agents import WAITS, Agent, AgentStep
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.loop_texts import (
-    LoopText,
-    find_enclosing_brace,
-    find_next_statement,
-    find_statement_start,
-    list_loops_at,
-)
+from lanescope.workbench.text.loop_texts import LoopText, find_enclosing_brace, find_statement_start, list_loops_at
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MOST_COUNTERS = 3  # statements that count stages, such as ++q and the flip of a parity
@@ -25,12 +19,24 @@ _MOST_COUNTERS = 3  # statements that count stages, such as ++q and the flip of 
 class ArrivalSearch:
     """The mbarriers of a traced kernel. blank: its blanked text; filled: those that bytes of copies arrive on."""
 
+    text: str
     blank: str
     events: Sequence[BarrierEvent]
     agents: Sequence[Agent]
     filled: Collection[int]
 
     def find_place(self, waiting: int, wait: AgentStep) -> Span | None:
+        """Return the first line after the statement that an arrival has to follow, as _find_statement finds it."""
+        found = self._find_statement(waiting, wait)
+        if found is None:
+            return None
+        line = self.text.find("\n", len(self.blank[: found[0]].rstrip()))
+        if not 0 <= line < found[0]:
+            return found
+        at = line + len(self.text[line:]) - len(self.text[line:].lstrip())
+        return at, at + 1
+
+    def _find_statement(self, waiting: int, wait: AgentStep) -> Span | None:
         """Return where an arrival at the mbarrier that an agent waits for in vain belongs: before a copy that brings
         bytes to it, behind the products that the agent waits for, or at the end of the loop that waits for what the
         agent copies or multiplies; None if threads arrive there, or the place is not clear.
@@ -50,14 +56,17 @@ class ArrivalSearch:
         if not issuing or self._arrives(place):
             return None
         loop = self._find_loop(step for agent in issuing for step in agent.steps if step.place in self.filled)
-        at = find_next_statement(self.blank, (loop.body[1] - 1, loop.body[1] - 1)) if loop is not None else 0
-        return (at, at + 1) if loop is not None else None
+        if loop is None:
+            return None
+        after = self.blank[loop.body[1] :]
+        at = loop.body[1] + len(after) - len(after.lstrip())
+        return at, at + 1
 
     def _find_end_of_turn(self, waiting: int, place: int) -> Span | None:
         """Return the end of the loop that waits for what an agent signals and never arrives at an mbarrier after it."""
         signalled = {step.place for step in self.agents[waiting].steps if step.kind in ("copy", "arrive")} - {place}
         waits: list[AgentStep] = []
-        for agent in (one for n, one in enumerate(self.agents) if n != waiting):
+        for agent in self._list_others(waiting):
             own = [n for n, step in enumerate(agent.steps) if step.kind in WAITS and step.place in signalled]
             if own and _arrives(agent.steps[own[0] :], place):
                 return None
@@ -68,6 +77,13 @@ class ArrivalSearch:
             return None
         at = self._skip_counters(end, self._list_words(waits))
         return at, at + 1
+
+    def _list_others(self, waiting: int) -> list[Agent]:
+        """Return the other agents: those that arrive at no mbarrier which an agent waits for, if some do not."""
+        awaited = {step.place for step in self.agents[waiting].steps if step.kind in WAITS}
+        others = [agent for n, agent in enumerate(self.agents) if n != waiting]
+        idle = [one for one in others if not any(_arrives(one.steps, place) for place in awaited)]
+        return idle or others
 
     def _list_words(self, waits: Iterable[AgentStep]) -> set[str]:
         """Return the words of the calls of waits."""
