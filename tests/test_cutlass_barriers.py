@@ -55,11 +55,11 @@ WAIT = "Full::wait(&s.full[read.index()], read.phase());"
 MISTAKES = [
     (RING, "s.empty[i].init(256)", "s.empty[i].init(2)", "mbarrier_count", "init(2)"),
     (RING, WAIT, WAIT.replace("read.phase()", "0"), "mbarrier_parity", "full[read.index()], 0"),
-    (RING, "s.empty[read.index()].arrive();", "", "mbarrier_stuck", "wait(fill.phase())"),
+    (RING, "s.empty[read.index()].arrive();", "", "mbarrier_stuck", "++read;"),
     (RING, "  __syncthreads();\n", "", "mbarrier_unsynchronized", "fence_barrier_init"),
     (PIPELINE, "make_producer_start_state<Pipeline>()", "PipelineState<4>()", "mbarrier_parity", "producer_acquire"),
-    (PIPELINE, "pipeline.consumer_release(read);", "", "mbarrier_stuck", "producer_acquire"),
-    (TENSOR, "tma_bit ^= 1;", "", "mbarrier_parity", "wait_barrier(s.tma"),
+    (PIPELINE, "pipeline.consumer_release(read);", "", "mbarrier_stuck", "++read;"),
+    (TENSOR, "tma_bit ^= 1;", "", "mbarrier_parity", "}"),
     (TENSOR, "umma_arrive(&s.mma)", "umma_arrive(&s.tma)", "mbarrier_other", "umma_arrive"),
     (TENSOR, "initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)", "mbarrier_count", "s.tma, 2"),
     (
@@ -109,7 +109,7 @@ MISTAKES = [
         "mB, sB",
     ),
     (RING, "tBgB(_, next)", "tBgB(_, 0)", "k_slice_repeated", "tBgB(_, 0)"),
-    (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
+    (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "copy(tma_a.with(s.tma)"),
 ]
 
 
