@@ -66,9 +66,9 @@ class ArrivalSearch:
         """Return the end of the loop that waits for what an agent signals and never arrives at an mbarrier after it."""
         signalled = {step.place for step in self.agents[waiting].steps if step.kind in ("copy", "arrive")} - {place}
         waits: list[AgentStep] = []
-        for agent in self._list_others(waiting):
+        for agent in self._list_waiting(waiting, signalled):
             own = [n for n, step in enumerate(agent.steps) if step.kind in WAITS and step.place in signalled]
-            if own and _arrives(agent.steps[own[0] :], place):
+            if _arrives(agent.steps[own[0] :], place):
                 return None
             waits += (agent.steps[n] for n in own)
         loop = self._find_loop(waits)
@@ -78,10 +78,16 @@ class ArrivalSearch:
         at = self._skip_counters(end, self._list_words(waits))
         return at, at + 1
 
-    def _list_others(self, waiting: int) -> list[Agent]:
-        """Return the other agents: those that arrive at no mbarrier which an agent waits for, if some do not."""
+    def _list_waiting(self, waiting: int, signalled: Collection[int]) -> list[Agent]:
+        """Return the agents that wait for what another one signals: those that arrive at no mbarrier which that one
+        waits for, if some do not.
+        """
         awaited = {step.place for step in self.agents[waiting].steps if step.kind in WAITS}
-        others = [agent for n, agent in enumerate(self.agents) if n != waiting]
+        others = [
+            agent
+            for n, agent in enumerate(self.agents)
+            if n != waiting and any(step.kind in WAITS and step.place in signalled for step in agent.steps)
+        ]
         idle = [one for one in others if not any(_arrives(one.steps, place) for place in awaited)]
         return idle or others
 
