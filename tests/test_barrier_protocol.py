@@ -415,3 +415,10 @@ def test_a_phase_counts_the_thread_that_expects_bytes(count: str) -> None:
     (found,) = find_protocol_mistakes(ONE_PHASE.replace("COUNT", count), {})
     assert found.code == "mbarrier_count" and "gets 32 in each from the threads of copy_tile" in found.message
     assert not list(find_protocol_mistakes(ONE_PHASE.replace("COUNT", "32"), {}))
+
+
+def test_warps_that_load_a_sum_have_to_release_it() -> None:
+    """One warp multiplies for the next tile, four others store the sums of the one before."""
+    release = "      if (lane == 0) arrive(&empty[n % 2]);\n"
+    assert find_lines(TILES) == []
+    assert find_lines(plant((release, ""), text=TILES)) == [("mbarrier_stuck", "}")]
