@@ -384,6 +384,14 @@ def test_stmatrix_is_followed() -> None:
 
 
 @pytest.mark.thorough
+def test_a_copy_that_is_wider_than_its_tile_stores_over_the_next_block() -> None:
+    """Each block's own elements are right, and the 64 columns beside them are other bytes of shared memory."""
+    wide = plant(("Layout<Shape<_16, _8>, Stride<_8, _1>>", "Layout<Shape<_8, _16>, Stride<_1, _8>>"), text=STAGED)
+    (open_,) = check_whole(wide).open
+    assert "bytes that are no elements of D are stored over its elements" in open_.message
+
+
+@pytest.mark.thorough
 def test_a_kernel_that_leaves_parts_of_a_tile_unread_is_judged_by_d() -> None:
     planted = plant(("tXsA(_, _, k + 1, slot_read)", "tXsA(_, _, k, slot_read)"), text=AHEAD)
     assert locate_findings(planted, check_file(planted, search=True).findings) == [

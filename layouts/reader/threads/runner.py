@@ -78,12 +78,11 @@ class KernelRunner:
         self.kept_pointers: dict[int, Pointer] = {}  # those in shared memory, by their addresses
         self.combined: set[int] = set()  # records of products whose elements are combined with other values
         self.changed: dict[int, Span | None] = {}  # by records: where `note_change` sees a change
-        self.scalars: dict[
-            tuple[str, str], list[tuple[Ints, Span]]
-        ] = {}  # by operator and name: the elements, and where
+        self.scalars: dict[tuple[str, str], list[tuple[Ints, Span]]] = {}  # by operator and name: elements, and where
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
+        self.other_outputs: list[ResultStore] = []  # stores of bytes that are no elements of D
         self.lost_outputs = False  # whether what is stored to global memory, or where elements of D are, is not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address

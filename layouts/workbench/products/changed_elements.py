@@ -1,4 +1,6 @@
-"""Find where elements of D are changed so that D is not A·B: numbers that are added, factors that only some have."""
+"""Find where elements of D are changed so that D is not A·B: numbers that are added, factors that only some have, and
+other bytes that are stored over them.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from lanescope.reader.threads.memory.results import ADDED, list_elements
-from lanescope.reader.threads.memory.storage import DataBytes, Ints
+from lanescope.reader.threads.memory.records import ResultStore
+from lanescope.reader.threads.memory.results import ADDED, is_other, list_elements
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.results import Span
 
+_OTHER = "bytes that are no elements of D are stored over its elements here"
 _ADDED = "a number is added to its elements here, or replaces some, or some are multiplied by 0"
 
 
@@ -21,6 +25,34 @@ def find_changed(run: KernelRunner, stored: Sequence[DataBytes]) -> tuple[str, S
     records = {int(n) for data in stored for n in np.unique(data.record)}
     places = [place for record, place in run.changed.items() if record in records and place is not None]
     return (_ADDED, min(places)) if places else None
+
+
+def find_other_stores(runs: Sequence[KernelRunner], count: int) -> tuple[str, Span] | None:
+    """Return (why, where) if a store puts what is no element of D, as far as that is known, where elements of D belong.
+    count: the elements of D; if the last one is stored at the end of as many, there is nothing else between them.
+    """
+    stores = [store for run in runs for store in (*run.outputs, *run.other_outputs)]
+    others = [(store, is_other(store.data)) for store in stores]
+    others = [(store, chosen) for store, chosen in others if chosen[store.active].any()]
+    for array in {store.array for store, _ in others}:
+        of_d = [store for run in runs for store in run.outputs if store.array == array]
+        placed = _join(_list_bytes(store, store.data.record < 0) for store in of_d)
+        past = placed[-1] + 1 if len(placed) and placed[-1] + 1 == count * of_d[0].size else 0
+        for store, chosen in others:
+            every = _list_bytes(store, chosen) if store.array == array else placed[:0]
+            if np.isin(every, placed).any() or (every < past).any():
+                return _OTHER, store.site
+    return None
+
+
+def _list_bytes(store: ResultStore, chosen: Mask) -> Ints:
+    """List where some bytes of a store are put. chosen: [threads, bytes]."""
+    first = store.offset.const
+    if first is None:
+        return np.zeros(0, np.int64)
+    chosen = chosen & store.active[:, None]
+    every = spread_coefficient(first, len(chosen))[:, None] + np.arange(chosen.shape[1])
+    return every[chosen]
 
 
 def _find_uneven(run: KernelRunner, stored: Sequence[DataBytes]) -> tuple[str, Span] | None:

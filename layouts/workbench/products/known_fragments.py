@@ -17,7 +17,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_descriptor, locate_operand
 from lanescope.workbench.fragments.thread_gaps import find_skipped_loop
-from lanescope.workbench.products.changed_elements import find_changed
+from lanescope.workbench.products.changed_elements import find_changed, find_other_stores
 from lanescope.workbench.products.factor_places import Points, list_factors
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines, WrongPart
 from lanescope.workbench.products.product_origins import Block
@@ -258,10 +258,11 @@ def _find_excess(runner: KernelRunner) -> OpenPart | None:
     return OpenPart(f"it has more than {MOST_STORES:,} stores in a block", runner.outputs[-1].site) if full else None
 
 
-def find_change(runs: Sequence[KernelRunner]) -> OpenPart | None:
-    """Return where elements of D that are stored are changed so that it is not A·B."""
+def find_change(runs: Sequence[KernelRunner], count: int) -> OpenPart | None:
+    """Return where elements of D that are stored are changed so that it is not A·B. count: of all its elements."""
     stored = ((run, [one.data.select_threads(np.flatnonzero(one.active)) for one in run.outputs]) for run in runs)
-    found = next(filter(None, (find_changed(run, data) for run, data in stored)), None)
+    changed = (find_changed(run, data) for run, data in stored)
+    found = next(filter(None, changed), None) or find_other_stores(runs, count)
     return OpenPart(*found, whole=True) if found is not None else None
 
 

@@ -128,7 +128,8 @@ class KnownJudge(SearchedRun):
     def _judge_right(self, verdict: ProductVerdict) -> tuple[OpenPart | None, CheckFinding | None]:
         """Judge what else is run, and with other sizes. verdict: D is A·B."""
         any_ = any(verdict.fragments.values())
-        known = find_change(verdict.runners) if any_ else explain_nothing(verdict.runners, self.known.k)
+        count = self.known.m * self.known.n
+        known = find_change(verdict.runners, count) if any_ else explain_nothing(verdict.runners, self.known.k)
         head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
         types = (find_other_type(self.text, head, run) for run in verdict.runners)
         found = next(filter(None, types), None) or (self._find_outside_load(verdict) if known is None else None)

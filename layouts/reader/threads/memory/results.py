@@ -22,11 +22,13 @@ from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
+    EMPTY,
     OPEN,
     ZEROED,
     DataBytes,
     FloatConstant,
     Ints,
+    Mask,
     Pointer,
     convert_to_float,
     is_zero,
@@ -131,6 +133,12 @@ def _is_cleared(run: KernelRunner, value: Any) -> bool:
 def is_result(value: Any) -> bool:
     """Return whether a value is of elements of D in some thread."""
     return isinstance(value, DataBytes) and _has_results(value)
+
+
+def is_other(value: DataBytes) -> Mask:
+    """Return which bytes [threads, bytes] are known to be no elements of D: loaded ones, and those that nothing set."""
+    other: Mask = (value.record == EMPTY) | (value.record > OPEN)
+    return other
 
 
 @lru_cache(maxsize=1 << 8)
@@ -327,6 +335,9 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds
         return run.tape.store(run, place, value, site)
     if not is_result(value) or len(run.outputs) >= MOST_STORES:
         run.lost_outputs |= not isinstance(value, FloatConstant | ThreadNumber)
+        if isinstance(value, DataBytes) and isinstance(place.offset, ThreadNumber) and run.sizes is not None:
+            other = ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, value.size, adds)
+            run.other_outputs += [other] if is_other(value)[run.mask].any() else []
         return
     run.lost_outputs |= bool((value.record[run.mask] == OPEN).any())
     size = _measure_stored(run, value, place.type)
