@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
-from tests.thread_tile_kernels import PADDED, STAGED
+from tests.checked import check_whole
+from tests.thread_tile_kernels import HELPERS, PADDED, STAGED
 from tests.transfer_kernels import plant
 
 # rows of A and columns of B that mma takes from global memory
@@ -74,3 +75,45 @@ def test_a_limit_that_is_not_known_does_not_hold_in_the_inner_tiles(limit: str) 
     stripes = f"int left = (K - (int)blockIdx.z * 64) / 16; {limit} if (left == 0) return;\n  for (int k = 0; left; "
     report = check_thread_tiles(STEPS.replace("for (int k = 0; k < K; ", stripes + "--left, "), {})
     assert (report.findings, report.verified) == ([], 2)
+
+
+# a warp fills one of two tiles while another one multiplies the other
+ROLES = r"""__global__ void __launch_bounds__(64) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ __align__(16) half sa[2][16 * 24], sb[2][16 * 24];
+  const int lane = threadIdx.x % 32, m0 = blockIdx.x * 16, n0 = blockIdx.y * 16, slices = K / 16;
+  if (threadIdx.x / 32 == 1) {
+    for (int k = 0; k <= slices; ++k) {
+      const int at = lane / 2 * 24 + lane % 2 * 8;
+      if (k < slices) {
+        *(uint4*)&sa[k & 1][at] = *(const uint4*)&A[(m0 + lane / 2) * K + k * 16 + lane % 2 * 8];
+        *(uint4*)&sb[k & 1][at] = *(const uint4*)&B[(n0 + lane / 2) * K + k * 16 + lane % 2 * 8];
+        asm volatile("cp.async.wait_group 0;");
+      }
+      __syncthreads();
+    }
+  } else {
+    float d[2][4] = {};
+    for (int k = 0; k <= slices; ++k) {
+      if (k > 0) {
+        uint32_t a[4], b[4];
+        ldm_x4(a, smem_addr(&sa[(k - 1) & 1][lane % 16 * 24 + lane / 16 * 8]));
+        ldm_x4(b, smem_addr(&sb[(k - 1) & 1][(lane % 8 + lane / 16 * 8) * 24 + lane / 8 % 2 * 8]));
+        for (int j = 0; j < 2; ++j) mma16816(d[j], a, reinterpret_cast<uint32_t(&)[2]>(b[2 * j]));
+      }
+      __syncthreads();
+    }
+    for (int j = 0; j < 2; ++j)
+      for (int e = 0; e < 4; ++e)
+        C[(m0 + lane / 4 + e / 2 * 8) * N + n0 + j * 8 + lane % 4 * 2 + e % 2] = d[j][e];
+  }
+}
+"""
+
+
+def test_a_tile_that_other_warps_fill_again_meanwhile_is_no_repeated_slice() -> None:
+    """Both loops are run one after the other, so that D is not verified."""
+    launch = "gemm<<<dim3(M / 16, N / 16), 64>>>(A, B, C, M, N, K);"
+    run = f"void run(const half* A, const half* B, float* C, int M, int N, int K) {{ {launch} }}\n"
+    report = check_whole(HELPERS + ROLES + run)
+    assert report.findings == ()
+    assert ["warps of another branch fill it again" in one.message for one in report.open] == [True]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
+_MEETING = re.compile(r"sync|wait|barrier", re.I)
 _BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
 _OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence(?!\.proxy)|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
 _COMMIT = re.compile(r"__pipeline_commit|producer_commit|_{0,2}cp_async_(?:fence|commit\w*)")
@@ -45,6 +46,7 @@ _NO_ORDER = re.compile(  # functions without an effect on the order
 def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span: Span, guarded: bool) -> bool:
     """Follow a barrier, a commit or a wait of PTX; return whether the instruction is one. operands: their values."""
     order = run.order
+    _end_branches(run, _BARRIER.match(opcode))
     if order is None:
         return False
     first = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
@@ -64,6 +66,12 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
     return True
 
 
+def _end_branches(run: KernelRunner, meeting: re.Match[str] | None) -> None:
+    """Forget what branches have stored if all threads meet."""
+    if meeting and run.shared.unmet and run.runs_everyone():
+        run.shared.unmet.clear()
+
+
 def _follow_other(run: KernelRunner, opcode: str) -> bool:
     """Follow an mbarrier, or an instruction with an unknown effect on the order; return whether it is one."""
     assert run.order is not None
@@ -80,6 +88,7 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
     """Follow a call of a function without a body."""
     order = run.order
     follow_barrier_call(run, name, node)
+    _end_branches(run, _MEETING.search(name))
     if order is None:
         return
     if _PIPELINE.fullmatch(name) and not has_own_pipeline(run.text):

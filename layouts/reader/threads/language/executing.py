@@ -120,13 +120,16 @@ def _limits_number(run: KernelRunner, statement: statements.If, scope: Scope) ->
     return limited is not None and get_number(run.evaluate(limited, scope)) is not None
 
 
-def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask, met: Mask) -> Mask:
-    """Run both branches. met: the threads of the mask that run the first one."""
-    no = run.nobody if met is mask else mask & ~met
+def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, entered: Mask, met: Mask) -> Mask:
+    """Run both branches. met: the threads of those that have entered that run the first one."""
+    no = run.nobody if met is entered else entered & ~met
     if run.barriers is None and np.count_nonzero(met) and np.count_nonzero(no):
         together = run_meeting_arms(run, statement, scope, met, no)
         if together is not None:
             return run.join_masks(*together)
+        arms = ((statement.yes, met), (statement.no, no))
+        leaving = [run.shared.run_branch(mask, partial(run.run, arm, scope, mask)) for arm, mask in arms]
+        return run.join_masks(leaving[0], leaving[1])
     left = run.run(statement.yes, scope, met)
     return run.join_masks(left, run.run(statement.no, scope, no))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,27 @@ BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle nee
 
 
 @dataclass(slots=True, eq=False)
+class BranchStores:
+    """The bytes that some threads store in a branch which others do not run: all, and those that are stored again."""
+
+    threads: Mask
+    stored: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
+    again: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
+
+    def note(self, places: Ints) -> None:
+        """Note that the branch stores some bytes."""
+        self.again[places] |= self.stored[places]
+        self.stored[places] = True
+
+    def find_foreign(self, places: Ints, mask: Mask | None) -> tuple[bool, bool]:
+        """Return whether other threads read bytes that the branch stores, and that it stores again. places: of the
+        bytes, [threads, bytes].
+        """
+        read = places[~self.threads if mask is None else mask & ~self.threads]
+        return bool(self.stored[read].any()), bool(self.again[read].any())
+
+
+@dataclass(slots=True, eq=False)
 class SharedMemory:
     """Shared memory of the block: the origin of each byte.
 
@@ -28,7 +50,9 @@ class SharedMemory:
     missing; copied: the bulk copy that writes it; boxes: where bulk copies begin, and expected: the most bytes that an
     mbarrier expects of them, 0 if it is not known; outside: the writers that have stored between all arrays and dynamic
     shared memory, where nothing is; top: where the arrays above dynamic shared memory begin; base: what addresses have
-    before the offset in the block's own memory, in a cluster.
+    before the offset in the block's own memory, in a cluster; branch: that which some threads run now, before others
+    run theirs; unmet: such branches with stores since all threads met; is_apart: whether other threads read what these
+    store.
     """
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -49,11 +73,24 @@ class SharedMemory:
     changed: list[tuple[Ints, DataBytes]] | None = None  # bytes that stores have changed, and what they were before
     past: int = 0  # the end of the highest bytes that are certainly stored
     base: int = 0
+    branch: BranchStores | None = None
+    unmet: list[BranchStores] = field(default_factory=list)
+    is_apart: bool = False
 
     @property
     def broken(self) -> str:
         """Why its contents may be incomplete, "" if they are not."""
         return self.incomplete or self.copied
+
+    def run_branch(self, threads: Mask, execute: Callable[[], Mask]) -> Mask:
+        """Run a branch of some threads, whose stores others may see in another order; return the threads that leave."""
+        if self.branch is not None:  # a branch of a branch
+            return execute()
+        self.branch = BranchStores(threads.copy())
+        left = execute()
+        self.unmet += [self.branch] if self.branch.stored.any() else []
+        self.branch = None
+        return left
 
     def may_be_copied(self, places: Ints) -> bool:
         """Return whether a bulk copy may have written one of some bytes."""
@@ -100,6 +137,8 @@ class SharedMemory:
             data.thread[mask],
             data.byte[mask],
         )
+        if self.branch is not None:
+            self.branch.note(places)
         self.stored_again[places] |= self.writer[places] == writer
         self.writer[places] = writer
 
@@ -117,6 +156,11 @@ class SharedMemory:
     def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
         """Return the bytes at an address of every thread."""
         least, most = int(address.min()), int(address.max())
+        inside = least >= 0 and most <= SHARED_BYTES - size
+        for one in self.unmet if inside else ():
+            read, again = one.find_foreign(address[:, None] + np.arange(size), mask)
+            self.is_apart |= read
+            self.incomplete = self.incomplete or "warps of another branch fill it again" * again
         if least == most and 0 <= least <= SHARED_BYTES - size:  # all threads read the same bytes
             here = slice(least, least + size)
             self.was_read[here] |= mask is None or bool(mask.any())
@@ -124,7 +168,6 @@ class SharedMemory:
             parts = (np.broadcast_to(of[here].copy(), shape) for of in (self.record, self.thread, self.byte))
             return DataBytes(*parts)
         places = address[:, None] + np.arange(size)
-        inside = least >= 0 and most <= SHARED_BYTES - size
         legal = True if inside else (places >= 0) & (places < SHARED_BYTES)
         places = places if inside else np.where(legal, places, 0)
         self.was_read[places if mask is None else places[mask]] = True
