@@ -155,6 +155,8 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
         ("for (int i = 0; i < M; ++i) c[i] = rand();", False),
         ("for (int i = 0; i < M; i += 64) part(c + i);", True),
         ("for (int i = 0; i < M; i += 64) gemm<<<1, 32>>>(c + i);", True),
+        ("for (int r = M / 2; r < M; ++r) cublasGemv(h, N, c + r * N);", True),
+        ("\n#define SAME() if (M != N) exit(1)\n SAME();", True),
         ("if (M > 64) return; for (int i = 0; i < M; ++i) c[i] = 0;", True),
         ("if (argc > 1) M = atoi(argv[1]);", False),
         ("if (M > N) other(c);", True),

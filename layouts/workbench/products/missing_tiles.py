@@ -32,7 +32,7 @@ _LINES = "rows", "columns"
 _OWN_COUNT = re.compile(r"(?<!\.)(?<!->)\bgridDim\b|%nctaid")  # blocks take tiles in turn
 _CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
 _NO_COMPARISON = re.compile(  # a launch, a shift, a member, a template, a directive, an option, a check of CUDA's calls
-    r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#.*$|\bif\s*\(\s*argc\b[^()]*\)"
+    r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#\s*(?!define\b).*$|\bif\s*\(\s*argc\b[^()]*\)"
     r"|\b(?:CU(?:DA)?_\w*CHECK|\w*CHECK_CU(?:DA)?)\b",
     re.M,
 )

@@ -13,6 +13,12 @@ from lanescope.workbench.text.function_texts import FunctionText, find_enclosing
 _LOOP = re.compile(r"\b(for|while)\s*\(|\b(do)\b")
 _COUNTER = re.compile(r"(?:[A-Za-z_][\w:<>]*[\s*&]+){0,3}([A-Za-z_]\w*)\s*(?:=|\{)")
 _LAUNCH = re.compile(r"<<<|[Ll]aunch")
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
+_OF_NUMBERS = re.compile(
+    r"rand|rng|gen|dist|engine|uniform|float|half|bf16|bfloat|fp\d|int|double|abs|max|min|sqrt|pow|exp|sin|cos|fmod|round"
+    r"|isnan|isinf|cast|print|assert|push_back|size|\bat$|^(?:for|if|while|sizeof|switch|return)$",
+    re.I,
+)
 _WAITS = re.compile(r"\b\w*(?:wait|sync|barrier|acquire|consume)\w*\s*[(.<]", re.I)
 
 
@@ -44,7 +50,8 @@ def list_loops_at(blank: str, at: int) -> list[LoopText]:
 
 
 def list_filling_loops(blank: str) -> list[LoopText]:
-    """List the for loops that launch nothing and call no function of the text, such as those that set elements.
+    """List the for loops that set or print elements: they launch nothing, and call no function of the text and none of
+    others but those of numbers.
 
     >>> [loop.variable for loop in list_filling_loops("void f() { for (int i = 0; i < M; ++i) a[i] = rand(); }")]
     ['i']
@@ -52,7 +59,8 @@ def list_filling_loops(blank: str) -> list[LoopText]:
     own = {one.name for one in find_functions(blank)}
     loops = (_read_loop(blank, match) for match in _LOOP.finditer(blank) if match[1] == "for")
     plain = (loop for loop in loops if not _LAUNCH.search(blank, *loop.body))
-    return [loop for loop in plain if own.isdisjoint(re.findall(r"\w+", blank[slice(*loop.body)]))]
+    plain = (loop for loop in plain if own.isdisjoint(re.findall(r"\w+", blank[slice(*loop.body)])))
+    return [loop for loop in plain if all(_OF_NUMBERS.search(name) for name in _CALL.findall(blank, *loop.body))]
 
 
 def waits_in(blank: str, span: Span) -> bool:
