@@ -31,3 +31,14 @@ def test_a_row_that_is_a_remainder_of_the_lane_is_found_at_its_value() -> None:
     wrong = plant(("% 32 / 4;", "% 32 % 4;"), text=named)
     ((code, line),) = locate_findings(wrong, run_blocks(wrong).mistakes)
     assert (code, line) == ("result_misplaced", "int row_of = threadIdx.x % 32 % 4;")
+
+
+def test_one_element_that_several_threads_store_is_right() -> None:
+    """The four lanes of a row store its first element, each to the same bytes."""
+    broadcast = (
+        "  float* first = reinterpret_cast<float*>(sB);\n  for (int h = 0; h < 2; ++h)\n"
+        "    first[warp * 16 + lane / 4 + 8 * h] = __shfl_sync(0xffffffff, d[2 * h], lane & ~3);\n"
+    )
+    at = THROUGH_SHARED.index("  for (int j = 0; j < 16; ++j) {\n    int r = row + warp")
+    text = THROUGH_SHARED[:at] + broadcast + THROUGH_SHARED[at:]
+    assert not run_blocks(text).mistakes

@@ -351,7 +351,7 @@ def _judge_kernel(finders: Sequence[OriginFinder], sized: SizedText, grid: Block
         for array, tile in list_tiles(finder):
             tiles.setdefault(array, []).append(tile)
             sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
-    found = _list_mistakes(finders, tiles, list(sums.values()), given) if tiles else ()
+    found = _list_mistakes(finders, tiles, list(sums.values()), given, grid) if tiles else ()
     mistake = next(filter(None, found), None) or find_overwritten_tile(finders[0], blank_text(finders[0].run.text))
     if mistake:
         return mistake, ""
@@ -373,6 +373,7 @@ def _list_mistakes(
     tiles: Mapping[str, Sequence[StoredTile]],
     sums: Sequence[SumOrigin],
     given: GivenSizes | None,
+    grid: Block | None,
 ) -> Iterator[Pitfall | None]:
     """Yield what each check of a kernel finds, those first from which others may follow."""
     text = finders[0].run.text
@@ -386,7 +387,8 @@ def _list_mistakes(
         yield judge_array(array, of_array, text, given)
     yield find_unlike_parts(finders)
     yield from map(find_unordered, finders)
-    yield from map(find_replaced, finders)
+    if find_open_result(finders, tiles, given.sizes if given else None, grid):  # else equal ones are stored again
+        yield from map(find_replaced, finders)
     if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for finder in finders):
         copied = [(move, data) for one in finders for move in one.trace.stores for data in move.data.values()]
         yield find_empty_copy(copied)

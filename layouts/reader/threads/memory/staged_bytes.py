@@ -84,6 +84,7 @@ class StagedOrder:
         self.unordered: dict[str, Span] = {}
         self.mixed = False
         self.unread = np.zeros(SHARED_BYTES, np.bool_)
+        self.element = np.zeros(SHARED_BYTES, np.int64)
         self.replaced: Span | None = None
 
     def note_store(self, events: int, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
@@ -93,11 +94,14 @@ class StagedOrder:
         writers = np.flatnonzero(mask)[:, None]
         foreign = self.writer[every] // WARPGROUP != writers // WARPGROUP
         self.mixed |= bool((foreign & (self.event[every] == events)).any())
+        element = (data.record[mask] << 32) + (data.thread[mask] << 8) + data.byte[mask]
         other = self.unread[every] & (self.writer[every] != writers) & (self.event[every] == events)
+        other &= self.element[every] != element
         of_d = (data.record[mask] < 0).all(axis=1)
-        if self.replaced is None and (other[of_d].any() or len(np.unique(every[of_d])) < every[of_d].size):
+        pairs = np.unique(np.stack([every[of_d].ravel(), element[of_d].ravel()], axis=1), axis=0)
+        if self.replaced is None and (other[of_d].any() or len(np.unique(pairs[:, 0])) < len(pairs)):
             self.replaced = site
-        self.unread[every] = True
+        self.unread[every], self.element[every] = True, element
         self.writer[every] = writers
         self.event[every], self.fence[every] = events, self.fences
 
