@@ -6,6 +6,7 @@ from typing import Any
 
 from lanescope.reader.code.syntax import tree, tree_statements as statements
 
+_ORDERING = ("<", "<=", ">", ">=")
 _LEAVING = statements.Return | statements.Jump | statements.Throw
 
 
@@ -34,11 +35,14 @@ def find_limited(statement: statements.If) -> tree.Name | None:
     return None
 
 
-def _list_compared(condition: tree.Expression) -> set[str]:
-    """Return the variables that a condition compares."""
+def _list_compared(condition: tree.Expression, joined: bool = True) -> set[str]:
+    """Return the variables that a condition orders by < and the like. joined: whether it may be several conditions."""
     if isinstance(condition, tree.Binary):
-        return _list_compared(condition.left) | _list_compared(condition.right)
-    return {condition.last} if isinstance(condition, tree.Name) else set()
+        below = joined and condition.op in ("||", "&&")
+        if joined and not below and condition.op not in _ORDERING:
+            return set()
+        return _list_compared(condition.left, below) | _list_compared(condition.right, below)
+    return {condition.last} if isinstance(condition, tree.Name) and not joined else set()
 
 
 def is_endless(loop: statements.Loop) -> bool:

@@ -29,13 +29,15 @@ def run_meeting_arms(
         return None
     masks, scopes = [yes, no], (Scope(scope), Scope(scope))
     run.meeting += 1
-    for pair in zip(*arms, strict=True):
-        if barrier := pair[0][:1] if _is_barrier(pair[0][:1]) else []:
-            run.run(barrier[0], scope, run.join_masks(*masks))
-        for n, part in enumerate(pair):
-            for one in part[len(barrier) :]:
-                masks[n] = run.run(one, scopes[n], masks[n])
-    run.meeting -= 1
+    try:
+        for pair in zip(*arms, strict=True):
+            if barrier := pair[0][:1] if _is_barrier(pair[0][:1]) else []:
+                run.run(barrier[0], scope, run.join_masks(*masks))
+            for n, part in enumerate(pair):
+                for one in part[len(barrier) :]:
+                    masks[n] = run.run(one, scopes[n], masks[n])
+    finally:
+        run.meeting -= 1
     for inner, entered in zip(scopes, (yes, no), strict=True):
         objects.end_scope(run, inner, entered)
     return masks[0], masks[1]
