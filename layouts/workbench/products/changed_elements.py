@@ -32,14 +32,13 @@ def find_other_stores(runs: Sequence[KernelRunner], count: int) -> tuple[str, Sp
     count: the elements of D; if the last one is stored at the end of as many, there is nothing else between them.
     """
     stores = [store for run in runs for store in (*run.outputs, *run.other_outputs)]
-    others = [(store, is_other(store.data)) for store in stores]
-    others = [(store, chosen) for store, chosen in others if chosen[store.active].any()]
-    for array in {store.array for store, _ in others}:
+    others = [store for store in stores if is_other(store.data)[store.active].any()]
+    for array in {store.array for store in others}:
         of_d = [store for run in runs for store in run.outputs if store.array == array]
         placed = _join(_list_bytes(store, store.data.record < 0) for store in of_d)
         past = placed[-1] + 1 if len(placed) and placed[-1] + 1 == count * of_d[0].size else 0
-        for store, chosen in others:
-            every = _list_bytes(store, chosen) if store.array == array else placed[:0]
+        for store in (store for store in others if store.array == array):
+            every = _list_bytes(store, is_other(store.data))
             if np.isin(every, placed).any() or (every < past).any():
                 return _OTHER, store.site
     return None

@@ -160,20 +160,23 @@ def _forget_outputs(code: AsmCode, opcode: str, operands: list[str]) -> None:
             code.put_value(output, None)
 
 
-def _forget_shared_memory(code: AsmCode, opcode: str, operands: list[str]) -> None:
+def _forget_memory(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Mark shared memory as incomplete: an instruction that is not evaluated writes it."""
     code.run.shared.incomplete = code.run.shared.incomplete or f"{opcode.split('.shared')[0]} writes it"
 
 
 def _note_bulk_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    """Note where a bulk copy writes shared memory; what it writes is not followed here."""
+    """Note where a bulk copy writes shared memory, or that it stores from it; what it copies is not followed here."""
+    if re.search(r"\.global\.shared", opcode):
+        code.run.open_outputs.add(code.get_site(operands[0]))
+        return
     shared, into = code.run.shared, re.search(r"bulk\S*?\.shared\S*\.global", opcode)
     places = code.find_lanes(operands[0]) if into is not None else None
     shared.copied = shared.copied or f"{opcode.split('.shared')[0]} writes it"
     if places is not None:
         shared.boxes |= set(places[code.run.mask].tolist())
     elif into is not None:
-        _forget_shared_memory(code, opcode, operands)
+        _forget_memory(code, opcode, operands)
 
 
 def _note_expected(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -373,7 +376,11 @@ _INSTRUCTIONS: InstructionRows = (
     (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
     *ELEMENTWISE,
     *INTEGER,
-    (re.compile(r"cp\.(?:reduce\.)?async\.bulk"), 1, _note_bulk_copy),
+    (re.compile(r"cp\.(?:reduce\.)?async\.bulk(?!\.\w+_group|\.prefetch)"), 1, _note_bulk_copy),
     (re.compile(r"mbarrier\..*expect_tx"), 2, _note_expected),
-    (re.compile(r".*(?:bulk|st\.async|stmatrix|\b(?:red|atom)\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
+    (
+        re.compile(r"(?!.*(?:_group|\.prefetch)).*(?:bulk|st\.async|stmatrix|\b(?:red|atom)\.|multimem|ld_matrix)"),
+        0,
+        _forget_memory,
+    ),
 )
