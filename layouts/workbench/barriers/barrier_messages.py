@@ -92,7 +92,7 @@ def describe_stuck(phase: int, count: int, total: int, where: tuple[bool, bool])
     late, and whether where an arrival is missing; else at the wait.
     """
     of_loop, missing = where
-    start = "With this end of a loop, a wait" if of_loop else "No thread arrives before this, so that a wait"
+    start = "With this end of a loop, a wait" if of_loop else "Too few threads arrive before this, so that a wait"
     return (
         f"{f'{start} of other threads' if of_loop or missing else 'This wait'} never ends: phase {phase} of"
         f" its mbarrier, initialized for {format_count(count, 'arrival')}, needs {(phase + 1) * count:,} in all, and"
