@@ -21,7 +21,7 @@ TOP = 1 << 18  # the end of the addresses that a descriptor has bits for
 BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class BranchStores:
     """The bytes that some threads store in a branch which others do not run: all, and those that are stored again."""
 
