@@ -127,7 +127,7 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
 
 @for_each("name", RIGHT, sample=2)
 def test_d_is_verified_through_references(name: str) -> None:
-    """Taking the address of what a call refers to is no read, so another warp may store there at the same time."""
+    """&tile(row, col) reads nothing: another warp may store to this element at the same time."""
     report = check_whole(plant(*RIGHT[name], text=KERNEL))
     assert (report.findings, report.open, report.steps) == ((), (), 2)
 

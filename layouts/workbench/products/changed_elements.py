@@ -28,8 +28,9 @@ def find_changed(run: KernelRunner, stored: Sequence[DataBytes]) -> tuple[str, S
 
 
 def find_other_stores(runs: Sequence[KernelRunner], count: int) -> tuple[str, Span] | None:
-    """Return (why, where) if a store puts what is no element of D, as far as that is known, where elements of D belong.
-    count: the elements of D; if the last one is stored at the end of as many, there is nothing else between them.
+    """Return (why, where) if a store writes other known bytes to places of elements of D; None if no store does.
+
+    count: the elements of D. If the last one is stored at index count - 1, every place before it is one of D.
     """
     stores = [store for run in runs for store in (*run.outputs, *run.other_outputs)]
     others = [store for store in stores if is_other(store.data)[store.active].any()]
