@@ -86,9 +86,10 @@ class SharedMemory:
         """Run a branch of some threads, whose stores others may see in another order; return the threads that leave."""
         if self.branch is not None:  # a branch of a branch
             return execute()
-        self.branch = BranchStores(threads.copy())
+        before = next((one for one in self.unmet if np.array_equal(one.threads, threads)), None)
+        self.branch = before or BranchStores(threads.copy())
         left = execute()
-        self.unmet += [self.branch] if self.branch.stored.any() else []
+        self.unmet += [self.branch] if before is None and self.branch.stored.any() else []
         self.branch = None
         return left
 
