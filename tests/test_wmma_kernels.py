@@ -39,6 +39,17 @@ KINDS: dict[str, tuple[tuple[str, str], ...] | None] = {
     "tf32": None,
     "in shared memory first": ((STORE, STAGED),),
     "scaled": ((STORE, f"  for (auto& row : acc) for (auto& f : row) {EACH.format('f')}M * f.x[e];\n{STORE}"),),
+    "stored as half": (
+        (
+            STORE,
+            "  for (int i = 0; i < 4; ++i) {\n    wmma::fragment<wmma::accumulator, 16, 16, 16, half> h;\n"
+            f"    {EACH.format('h')}__float2half(acc[i / 2][i % 2].x[e]);\n"
+            + STORE.split("\n", 1)[1].replace("acc[i / 2][i % 2]", "h").rstrip()
+            + "\n  }\n",
+        ),
+        ("float* C, int M, int N, int K) {\n  __shared__", "half* C, int M, int N, int K) {\n  __shared__"),
+        ("float* C, int M, int N, int K) {\n  gemm", "half* C, int M, int N, int K) {\n  gemm"),
+    ),
     "zeros one by one": (("wmma::fill_fragment(acc[i / 2][i % 2], 0.0f);", f"{EACH.format('acc[i / 2][i % 2]')}0;"),),
     "clamped": ((STORE, f"  for (auto& f : acc[1]) {EACH.format('f')}fmaxf(f.x[e], 0.0f);\n{STORE}"),),
 }
@@ -270,3 +281,35 @@ def test_warps_in_two_branches_meet_at_their_barriers(
     report = judge(*[change] if change else [], text=BRANCHES)
     assert [one.code for one in report.mistakes] == codes
     assert [one.reason.rpartition(": ")[2] for one in report.open] == why
+
+
+def load_bounded(zero: str) -> str:
+    """Return a kernel for any M, N and K that are multiples of 16, with `zero` outside of A and B."""
+    a = "sa[i / TK * LDA + i % TK] = m0 + i / TK < M && t * TK + i % TK < K ? A[(m0 + i / TK) * K + t * TK + i % TK] : "
+    b = "sb[i / TN * LDB + i % TN] = t * TK + i / TN < K && n0 + i % TN < N ? B[(t * TK + i / TN) * N + n0 + i % TN] : "
+    lines = WMMA.split("\n")
+    (first,) = (n for n, line in enumerate(lines) if "TM * TK / 8" in line)
+    lines[first + 1], lines[first + 3] = f"      {a}{zero};", f"      {b}{zero};"
+    return plant(
+        ("i < TM * TK / 8", "i < TM * TK"),
+        ("i < TK * TN / 8", "i < TK * TN"),
+        ("t < K / TK", "t < (K + TK - 1) / TK"),
+        ("dim3(N / TN, M / TM)", "dim3((N + TN - 1) / TN, (M + TM - 1) / TM)"),
+        (
+            "    wmma::store_matrix_sync(&C",
+            "    if (m0 + wr + i / 2 * 16 < M && n0 + wc + i % 2 * 16 < N) wmma::store_matrix_sync(&C",
+        ),
+        ("  gemm<<<", "  if (M % 16 || N % 16 || K % 16) return;\n  gemm<<<"),
+        text="\n".join(lines),
+    )
+
+
+@for_each("zero", ["__float2half(0)", "half{}", "half()", "CUDART_ZERO_FP16", "__int2half_rn(0)"], sample=2)
+def test_a_tile_beyond_k_is_filled_with_zeros_of_any_spelling(zero: str) -> None:
+    report = judge(text=load_bounded(zero))
+    assert not report.mistakes and not report.open
+
+
+def test_a_tile_beyond_k_that_is_filled_with_ones_is_no_part_of_the_product() -> None:
+    report = judge(text=load_bounded("__float2half(1.0f)"))
+    assert report.mistakes or report.open

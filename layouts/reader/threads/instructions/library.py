@@ -38,6 +38,7 @@ from lanescope.reader.threads.memory.storage import (
     FloatConstant,
     LocalMemory,
     Pointer,
+    convert_to_float,
     fill_up,
     is_zero,
     join_data,
@@ -201,7 +202,10 @@ def _evaluate_elements(run: KernelRunner, node: tree.Expression, scope: Scope) -
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value, result = _evaluate_elements(run, node.arguments[0], scope), _OF_RESULT.search(name)
     size = _SIZES.get(result[1], 4) if result is not None else 4
-    rounds = run.tape is not None and (result is None or result[1] in ("char", "short", "int", "ll"))
+    to_integer = result is None or result[1] in ("char", "short", "int", "ll")
+    rounds = run.tape is not None and to_integer
+    if isinstance(value, ThreadNumber) and not to_integer:
+        return convert_to_float(value)
     if isinstance(value, FloatConstant | Reduction) or rounds:
         return None if rounds else value
     data = make_elements(run, value, 4) if isinstance(value, BitWord) else value

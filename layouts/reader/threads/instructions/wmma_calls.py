@@ -315,4 +315,5 @@ def _compute_register(run: KernelRunner, value: tree.Expression, update: Element
 
 
 def _fit(value: Any) -> DataBytes | None:
-    return value if isinstance(value, DataBytes) and value.size == REGISTER_BYTES else None
+    """Return the value of one element, in a register of its own whatever its type; None if it is not known."""
+    return value.resize_element(REGISTER_BYTES) if isinstance(value, DataBytes) else None

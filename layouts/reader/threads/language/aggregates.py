@@ -47,7 +47,7 @@ def evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope, returned
 
 def _make_value(run: KernelRunner, kind: SizedType | None, values: Sequence[Any]) -> Any:
     """Return the number, the pointer or the vector that a list makes; None if it is not known."""
-    if kind is not None and (kind.integer or kind.pointer) and len(values) < 2:
+    if kind is not None and (kind.integer or kind.pointer or not (values or kind.vector)) and len(values) < 2:
         return cast_value(run, values[0] if values else make_number(0, INT), kind)
     return values[0] if len(values) == 1 else _join_vector(values, run.tape is not None)
 

@@ -20,7 +20,7 @@ from lanescope.reader.threads.language import objects
 from lanescope.reader.threads.language.arguments import bind_parameters, find_size
 from lanescope.reader.threads.language.declaring import MOST_DEEP, make_member_scope, make_object
 from lanescope.reader.threads.language.names import find_own_class, find_type, resolve_path
-from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_uniform
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, add_numbers, make_number, make_uniform
 from lanescope.reader.threads.language.overload_choice import choose_overload, choose_specialization
 from lanescope.reader.threads.language.places import find_place, get_item_size, get_items
 from lanescope.reader.threads.language.program import FunctionSet, Scope, find_namespace
@@ -117,7 +117,8 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 def _construct(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Any:
     """Return the value that a call of a type makes: a converted number, or an object."""
     if kind.scope is None:
-        values = [run.evaluate(argument, scope) for argument in node.arguments]
+        none = [] if kind.vector else [make_number(0)]  # of T()
+        values = [run.evaluate(argument, scope) for argument in node.arguments] or none
         return cast_value(run, values[0], kind) if len(values) == 1 else None
     constructed = make_object(run, kind, node, scope)
     return library.forget_arguments(run, node, scope) if constructed is None and run.barriers is None else constructed

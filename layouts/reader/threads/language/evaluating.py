@@ -20,7 +20,7 @@ from lanescope.reader.threads.language.aggregates import PAIR, evaluate_list, ge
 from lanescope.reader.threads.language.bit_words import compute_elements
 from lanescope.reader.threads.language.declaring import assign_list
 from lanescope.reader.threads.language.index_elements import number_element
-from lanescope.reader.threads.language.names import find_type, resolve_path
+from lanescope.reader.threads.language.names import find_constant, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
     ULONG,
     ThreadNumber,
@@ -43,6 +43,7 @@ from lanescope.reader.threads.memory.comparisons import note_comparison
 from lanescope.reader.threads.memory.results import Reduction, is_result, keep_result, note_change
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
+    ZERO,
     DataBytes,
     FloatConstant,
     LocalMemory,
@@ -56,16 +57,15 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _ARITHMETIC = ("+", "-", "*", "/")
-_CONSTANTS = re.compile(r"INFINITY|HUGE_VALF?|(?:FLT|DBL)_MAX|CUDART_(?:INF|MAX_NORMAL)\w*")  # of math.h and CUDA
 _LEAST_SIZE = 256  # of M, N and K in a run: less may be a number of tiles that an argument has, too
 _NEGATIVE = re.compile(r"-\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?f?", re.I)
 
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, node.path, scope)
-    if found is None and _CONSTANTS.fullmatch(node.last) and scope.find_owner(node.last) is None:
-        number = np.inf if "INF" in node.last or "HUGE" in node.last else float(np.finfo(np.float32).max)
-        return run.make_real(CONSTANT, number)
+    number = find_constant(node.last) if found is None and scope.find_owner(node.last) is None else None
+    if number is not None:
+        return run.make_real(CONSTANT if number else ZERO, number)
     if found is None and node.last in SPECIAL:
         return copy_variable(run, node.last)
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found

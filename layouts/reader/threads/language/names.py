@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.naming.header_names import LIMITS
@@ -30,6 +34,19 @@ _NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names a
 _KEYWORDS = frozenset(
     ("auto", "void", "bool", "char", "short", "int", "long", "float", "double", "unsigned", "unsigned int")
 )
+_CONSTANTS = re.compile(  # of math.h and CUDA
+    r"(CUDART_ZERO\w*)|(INFINITY|HUGE_VALF?|CUDART_INF\w*)|(?:FLT|DBL)_MAX|CUDART_MAX_NORMAL\w*"
+)
+
+
+def find_constant(name: str) -> float | None:
+    """Return the number that a macro of math.h or CUDA stands for; None if it is not one of them.
+
+    >>> find_constant("CUDART_ZERO_FP16"), find_constant("INFINITY"), find_constant("N")
+    (0.0, inf, None)
+    """
+    found = _CONSTANTS.fullmatch(name)
+    return None if found is None else 0.0 if found[1] else math.inf if found[2] else float(np.finfo(np.float32).max)
 
 
 def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
