@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from lanescope.ptx.catalog import find
 from lanescope.reader.threads import runner
+from lanescope.workbench.fragments.fragment_messages import describe_fragment
+from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
@@ -313,3 +318,11 @@ def test_a_tile_beyond_k_is_filled_with_zeros_of_any_spelling(zero: str) -> None
 def test_a_tile_beyond_k_that_is_filled_with_ones_is_no_part_of_the_product() -> None:
     report = judge(text=load_bounded("__float2half(1.0f)"))
     assert report.mistakes or report.open
+
+
+def test_a_fragment_of_rows_in_other_places_than_those_before_is_described_as_that() -> None:
+    places = np.arange(8)[:, None] * 16 + np.arange(16) * 2  # each element is where its row and column put it
+    origin = FragmentOrigin("B", ("",), (places,), np.ones((8, 16), np.bool_))
+    mma = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    message = describe_fragment(ArrivedOperand("b", mma, (), (origin,)), "fragment_mismatch")
+    assert "its columns are not those of the fragments before it along K" in message

@@ -48,6 +48,12 @@ def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
             head + f"its registers hold elements of {warp.array} in another order than the fragment needs: pairs of"
             " columns, and rows 8 apart, are exchanged, repeated or of other products."
         )
+    if not count:
+        lines = "rows" if arrived.name == "a" else "columns"
+        return (
+            head + f"its {lines} are not those of the fragments before it along K: the addresses that are read"
+            " (pitch, swizzle, rows of the lanes) do not fit those that are stored."
+        )
     return (
         head + f"{count} of {total} elements are not those of {warp.array} that the fragment needs:"
         " the addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."
