@@ -68,6 +68,7 @@ from lanescope.workbench.source.condition_balance import find_unbalanced_conditi
 from lanescope.workbench.source.conditional_checks import check_conditions
 from lanescope.workbench.source.gaps import CheckedDescriptor, list_checked_descriptors, name_multiplier
 from lanescope.workbench.source.guesses import Guesses, evaluate_file
+from lanescope.workbench.source.other_kernels import add_other_kernels
 from lanescope.workbench.source.tally import count_verified, drop_proved, settle_reads
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
 from lanescope.workbench.source.unfinished import find_overruled_values, find_unfinished
@@ -105,16 +106,16 @@ def check_text(
     'not_shifted'
     """
     headers = tuple(headers)
-    report = _check_variants(text, make_choices(choices, headers, target), target)
+    choices = make_choices(choices, headers, target)
+    report = _check_variants(text, choices, target)
 
     def recheck(edit: TextEdit) -> CheckReport:
         moved = make_choices(choices, [move_span(span, edit) for span in headers], target)
         return _check_variants(apply_edits(text, (edit,)), moved, target, {one.code for one in report.findings})
 
     report = find_cause(text, report, recheck) if search else report
-    if headers:  # every file is balanced by itself: see find_unbalanced_conditions
-        return report
-    unbalanced = map(make_finding, find_unbalanced_conditions(text))
+    report = add_other_kernels(text, report, partial(_check_variants, choices=choices, target=target))
+    unbalanced = () if headers else map(make_finding, find_unbalanced_conditions(text))  # each file by itself
     return replace(report, findings=(*unbalanced, *report.findings))
 
 
