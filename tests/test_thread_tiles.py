@@ -190,6 +190,18 @@ def test_rows_that_are_not_aligned_to_16_bytes_are_wrong() -> None:
     assert {finding.code for finding in report.findings} == {"rows_misaligned"} and report.verified == 0
 
 
+def test_rows_that_overlap_are_not_called_exchanged_matrices() -> None:
+    """Lanes 0 to 15 read from the same row: with .trans, element m + k is row m at k, which looks like a right tile."""
+    text = plant(
+        ("kk + lane / 16 * 8", "kk + lane % 16"),
+        ("(warp * 16 + lane % 16) * PITCH", "(warp * 16 + lane / 16 * 8) * PITCH"),
+        text=PADDED,
+    )
+    assert "m8n8.x4.shared" in text
+    for changed in (text, text.replace("m8n8.x4.shared", "m8n8.x4.trans.shared", 1)):
+        assert {one.code for one in check_thread_tiles(changed, {}).findings} == {"rows_misaligned"}
+
+
 def test_exchanged_registers_of_mma_are_not_called_a_missing_trans() -> None:
     """Matrices 1 and 2 exchanged look as every matrix transposed; the order in which mma takes them tells."""
     taken = '"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])'

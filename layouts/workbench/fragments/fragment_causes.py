@@ -248,7 +248,7 @@ def _is_right(judge: JudgedProduct, name: str, warps: tuple[FragmentOrigin, ...]
     for warp in warps:
         if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
             return False
-        if not warp.has_even_rows:
+        if not warp.has_even_rows or warp.repeats_elements:
             return False
         if offset is not None and (offset[0] != warp.names or not warp.follows_along_k(offset[1])):
             return False

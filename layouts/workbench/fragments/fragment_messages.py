@@ -19,7 +19,8 @@ _MESSAGES = {
     " should.",
     "rows_repeated": "rows are loaded twice, and part of the tile is never read: some lanes of ldmatrix give the"
     " addresses of other lanes, such as lanes 8–15 those of lanes 0–7.",
-    "rows_misaligned": "rows of ldmatrix are not 16-byte aligned, so that it traps: change the pitch.",
+    "rows_misaligned": "rows of ldmatrix are not 16-byte aligned, so that it traps: change the pitch, or the columns of"
+    " the lanes.",
     "wmma_layout": "its rows and its K are exchanged: the loop over K moves it along its rows. The tile has the other"
     " layout than row_major or col_major of the fragment.",
     "k_repeated": "positions along K are loaded twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of"

@@ -102,6 +102,11 @@ class FragmentOrigin:
         return bool(_count_columns(rows) < rows.shape[1])
 
     @cached_property
+    def repeats_elements(self) -> bool:
+        """Whether any element occurs twice, also in another row."""
+        return bool(_count_columns(np.stack([g.ravel() for g in self.places])) < self.total)
+
+    @cached_property
     def is_factor(self) -> bool:
         """Whether each row has one element, or each group of at least 8 along K: scales or zero points."""
         columns = np.stack(self.places, axis=-1)

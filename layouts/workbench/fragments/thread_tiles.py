@@ -294,6 +294,10 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
     for operand, other in ((a, b), (b, a)):
         if not operand.registers:
             continue
+        if not all(load.aligned for load in operand.loads):
+            verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
+            _add_finding(verdicts, judge.run.runner, judge.use, operand, "rows_misaligned")
+            continue
         if is_order_open(operand, orders[operand.name]) or (operand.unpacked and stuck == operand.name):
             verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
             continue
@@ -308,8 +312,6 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
 
 def _add_finding(verdicts: RunVerdicts, run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
     loads: tuple[MatrixLoad | None, ...] = arrived.loads or (None,)
-    if not code and not all(load.aligned for load in arrived.loads):
-        code = "rows_misaligned"
     for load in loads:
         site, calls = _find_site(use, load)
         if not code:
