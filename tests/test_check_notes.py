@@ -16,6 +16,7 @@ from lanescope.workbench.source.gaps import _join_names
 from lanescope.workbench.text.asm_operands import join_strings
 from tests.cases import for_each
 from tests.checked import check_text
+from tests.test_check_fix import make_finding
 
 # Two maps fill one buffer in turn; V is read MN-major, a tile of 64 columns from each of its three buffers.
 KERNEL = r"""
@@ -214,3 +215,13 @@ def test_instructions_that_read_one_operand_have_one_note() -> None:
         "A of wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 and of 2 other instructions is not verified:"
         " no tensor map, layout or store that is followed says how A is stored. (3 reads)"
     )
+
+
+def test_a_mistake_in_a_header_is_listed_once_with_the_repair_of_one_of_its_sources() -> None:
+    finding = make_finding((3, 5, 8, "BN"))
+    fixed = replace(check_source(SourceText("a.cu", ""), 60.0), findings=(finding,))
+    moved = replace(finding, edits=[], place=replace(finding.place, column=1, end_column=2))
+    bare = replace(fixed, findings=(moved,))
+    assert merge_reports([bare, fixed]).findings == merge_reports([fixed, bare]).findings == [finding]
+    elsewhere = replace(moved, place=replace(moved.place, line=moved.place.line + 1))
+    assert len(merge_reports([replace(fixed, findings=(elsewhere,)), fixed]).findings) == 2

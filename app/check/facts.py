@@ -14,6 +14,7 @@ from lanescope.inputs import shorten_value
 from lanescope.workbench.results import LONGEST
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx .sass .ttgir".split())
+_OF_CMAKE = "CMakeLists.txt"  # it may name instructions
 MOST_FILES = 4096
 MOST_BYTES = 4 * LONGEST  # bytes of the longest text in UTF-8
 
@@ -166,7 +167,7 @@ def find_sources(names: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[
 def _walk_folder(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix.lower() in ENDINGS and not hidden and path.is_file():
+        if path.suffix.lower() in ENDINGS and path.name != _OF_CMAKE and not hidden and path.is_file():
             yield path
 
 

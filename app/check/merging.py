@@ -44,7 +44,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         descriptors=sum(source.descriptors for source in sources),
         tensor_maps=sum(source.tensor_maps for source in sources),
         verified=sum(source.verified for source in sources),
-        findings=list(findings.values()),
+        findings=_drop_unrepaired(list(findings.values())),
         open=list(open_.values()),
         doubts=list(doubts.values()),
         unverified=dict(unverified),
@@ -57,6 +57,18 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         suppressed=[],
         unused=[],
     )
+
+
+def _drop_unrepaired(findings: Sequence[CheckFinding]) -> list[CheckFinding]:
+    """Return findings without those that another source of a header shows with their repair, on the same line."""
+    repaired = [one for one in findings if one.edits]
+    return [one for one in findings if one.edits or not any(_is_same(one, other) for other in repaired)]
+
+
+def _is_same(one: CheckFinding, repaired: CheckFinding) -> bool:
+    places = one.place, repaired.place
+    same = one.code == repaired.code and len({(place.file, place.line) for place in places}) == 1
+    return same and repaired.message.startswith(one.message)
 
 
 def _make_place_key(place: SourceSpan) -> tuple[str, int, int]:
