@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from lanescope.ptx.threads import MOST_THREADS, WARP
 from lanescope.reader.code.syntax import tree
@@ -12,6 +14,7 @@ from lanescope.reader.threads.language.program import LaterValue, Scope, parse_e
 from lanescope.reader.threads.launches import KernelLaunch, find_launch_bounds, uses_dimensions
 from lanescope.reader.threads.runner import KernelRunner
 
+_Evaluate = Callable[[KernelRunner, tree.Expression, Scope], Any]
 _DIM3, _AXES = ("dim3", "uint3"), ("x", "y", "z")
 THREADS_OPEN, LAUNCHED = "the number of threads is open", "launched with "
 
@@ -21,7 +24,7 @@ def find_block(
 ) -> tuple[int, int, int] | None:
     """Return the block size of the launch, else that of the kernel's launch bounds, unless it asks for y or z."""
     expression = parse_expression(launch.block)
-    sizes = read_sizes(host, expression, enclosing)
+    sizes = read_sizes(host, expression, enclosing, _evaluate_either)
     if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = read_sizes(host, bound, inner)
@@ -85,10 +88,26 @@ def _replace_members(node: tree.Expression, scope: Scope) -> tree.Expression:
     return sizes[axis] if axis < len(sizes) else parse_expression("1") or node
 
 
-def read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
+def read_sizes(
+    host: KernelRunner, expression: tree.Expression | None, scope: Scope, evaluate: _Evaluate = KernelRunner.evaluate
+) -> tuple[int, ...] | None:
     """Return the sizes of a number, a list or a dim3; None if one is unknown or 0."""
-    values = [host.evaluate(_replace_members(size, scope), scope) for size in _list_sizes(expression, scope)]
+    values = [evaluate(host, _replace_members(size, scope), scope) for size in _list_sizes(expression, scope)]
     known = [value.known for value in values if isinstance(value, ThreadNumber)]
     if not values or len(known) < len(values) or not all(known):
         return None
     return tuple(int(size or 0) for size in known)
+
+
+def _evaluate_either(host: KernelRunner, size: tree.Expression, scope: Scope) -> Any:
+    """Return a size; where it depends on an open condition, one of the two that it may have."""
+    value = host.evaluate(size, scope)
+    if isinstance(value, ThreadNumber) and value.known is not None:
+        return value
+    found = scope.names.get(size.last) if isinstance(size, tree.Name) else None
+    statement = found.statement if isinstance(found, LaterValue) else None
+    chosen = statement.value if isinstance(statement, tree.Declaration) else size
+    if not isinstance(chosen, tree.ConditionalExpression):
+        return value
+    values = (_evaluate_either(host, branch, scope) for branch in (chosen.yes, chosen.no))
+    return next((one for one in values if isinstance(one, ThreadNumber) and one.known), value)

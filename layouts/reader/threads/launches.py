@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain, repeat
 from typing import Any
 
@@ -17,6 +18,7 @@ from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatem
 from lanescope.reader.threads.language.program import flatten_declarations, parse_expression, split_operands
 from lanescope.reader.threads.run_state import LaunchedInstance
 
+_Declared = tree.Declaration | tree.Alias
 MOST_LAUNCHES = 4
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")  # what may name a number of threads
@@ -259,16 +261,16 @@ def _parse_arguments(text: str) -> tuple[tree.Expression, ...]:
     return ()
 
 
-def list_local_constants(function: tree.Function | None, at: int) -> list[tree.Declaration | tree.Alias]:
+def list_local_constants(function: tree.Function | None, at: int) -> list[_Declared]:
     """List the constants and aliases in the blocks around a place in a function that launches a kernel."""
-    found: list[tree.Declaration | tree.Alias] = []
+    found: list[_Declared] = []
     waiting: list[Any] = [function.body] if function is not None else []
     for part in waiting:
         waiting += _list_inner(part, at)
         if isinstance(part, tree.Declaration | tree.Alias):  # also behind a kernel that a later call launches
             found.append(part)
-        elif isinstance(part, ExpressionStatement) and part.span[0] < at:
-            found = [_set_size(one, part.value) for one in found]
+        elif part is not None and part.span[1] <= at:
+            found = _set_sizes(found, part)
     return found
 
 
@@ -294,8 +296,32 @@ def _is_in(part: tree.Statement, at: int) -> bool:
     return part.span[0] <= at < part.span[1]
 
 
-def _set_size(declared: tree.Declaration | tree.Alias, expression: tree.Expression) -> tree.Declaration | tree.Alias:
-    """Return a dim3 that is declared without arguments as it is after `block.x = 128`; others as they are."""
+def _set_sizes(found: list[_Declared], statement: Any) -> list[_Declared]:
+    """Return what is declared as it is after a statement."""
+    match statement:
+        case ExpressionStatement():
+            return [_set_size(one, statement.value) for one in found]
+        case Block():
+            return reduce(_set_sizes, statement.body, found)
+        case If():
+            branches = (_set_sizes(found, branch) for branch in (statement.yes, statement.no))
+            return [_join_branches(statement.condition, *pair) for pair in zip(*branches, strict=True)]
+    return found
+
+
+def _join_branches(condition: tree.Expression, yes: _Declared, no: _Declared) -> _Declared:
+    """Return a variable as it is after both branches of an if; one that has no value in a branch is as in the other."""
+    if not isinstance(yes, tree.Declaration) or not isinstance(no, tree.Declaration) or yes is no:
+        return yes
+    if yes.value is None or no.value is None:
+        return no if yes.value is None else yes
+    return replace(yes, value=tree.ConditionalExpression(condition, yes.value, no.value, span=condition.span))
+
+
+def _set_size(declared: _Declared, expression: tree.Expression) -> _Declared:
+    """Return a variable as it is after `threads = 128`, or a dim3 declared without arguments after `block.x = 128`;
+    others as they are.
+    """
     match declared, expression:
         case (
             tree.Declaration(type=tree.Type(name="dim3"), value=None),
@@ -304,4 +330,8 @@ def _set_size(declared: tree.Declaration | tree.Alias, expression: tree.Expressi
             sizes = [*(declared.arguments or ()), *repeat(_ONE, len(_AXES))][: len(_AXES)]
             sizes[_AXES.index(axis)] = size
             return replace(declared, arguments=tuple(sizes))
+        case tree.Declaration(arguments=None), tree.Assignment(target=tree.Name() as name, op="", value=value) if (
+            name.last == declared.name
+        ):
+            return replace(declared, value=value)
     return declared
