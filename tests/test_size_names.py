@@ -42,6 +42,7 @@ STYLES = {
     "one number": SQUARE,
     "constants": CONSTANTS,
     "strides": rename({"M": "m_ld", "N": "n_ld", "K": "k_ld"}),
+    "padded": rename({"M": "M_PAD", "N": "N_PAD", "K": "padded_K"}),
     "a constant and parameters": plant(
         (", int K)", ")"), ("__global__", "constexpr int K{4096};\n__global__"), text=KERNEL
     ),

@@ -10,6 +10,7 @@ from lanescope.reader.threads import runner
 from lanescope.workbench.fragments.fragment_messages import describe_fragment
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
+from lanescope.workbench.fragments.thread_gaps import NO_THREADS
 from lanescope.workbench.products.product_report import ProductReport
 from lanescope.workbench.products.result_judge import judge_results
 from tests.cases import for_each
@@ -226,8 +227,11 @@ def test_warps_are_numbered_in_the_whole_grid(change: tuple[str, ...], codes: li
         "switch (K) { case 1: { dim3 block(256); break; } case 2: default: DECLARED LAUNCH }",
         "try { DECLARED LAUNCH } catch (...) {}",
         "for (int size : sizes) { DECLARED LAUNCH }",
+        "int x; if (K > 8) x = K; else { x = 128; } dim3 block(x, 4); LAUNCH",
+        "int x = 64; x = 128; dim3 block(x, 4); LAUNCH",
+        "dim3 block; if (K > 8) block = dim3(128, 4); LAUNCH",
     ],
-    sample=1,
+    sample=2,
 )
 def test_a_launch_that_is_not_reached_is_read_with_the_block_around_it(around: str) -> None:
     """Here an exception ends the host's code, as it may in a library that is not understood."""
@@ -236,6 +240,14 @@ def test_a_launch_that_is_not_reached_is_read_with_the_block_around_it(around: s
     body = "throw K; " + around.replace("DECLARED", "dim3 block(128, 4);").replace("LAUNCH", launch)
     text = f"{kernel}{body}}}\n"
     assert [kernel.gap for kernel in check_text(text).kernels] == [""]
+
+
+def test_a_block_that_a_loop_or_itself_changes_is_not_known() -> None:
+    kernel, call, rest = OF_GRID.partition("  gemm<<<")
+    launch = (call + rest).replace("dim3(128, 4)", "dim3(x, 4)")
+    for change in ("int x = 64; x = x * 2;", "int x = 64; x *= 2;", "int x = 64; while (x < 128) x = 2 * x;"):
+        text = f"{kernel}throw K; {change}{launch}"
+        assert [kernel.gap for kernel in check_text(text).kernels] == [NO_THREADS]
 
 
 # two warps with 32 rows of A; while both multiply from one buffer, either fills the other one for both

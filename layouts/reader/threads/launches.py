@@ -13,6 +13,7 @@ from lanescope.cxx.integers import INT
 from lanescope.cxx.source_text import expand_macro, is_kernel_head, list_macros, split_list, strip_comments
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.code.running.write_summaries import walk_nodes
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop, RangeLoop, Switch, Try
 from lanescope.reader.threads.language.program import flatten_declarations, parse_expression, split_operands
@@ -303,10 +304,20 @@ def _set_sizes(found: list[_Declared], statement: Any) -> list[_Declared]:
             return [_set_size(one, statement.value) for one in found]
         case Block():
             return reduce(_set_sizes, statement.body, found)
+        case Loop() | RangeLoop():
+            pairs = zip(found, _set_sizes(found, statement.body), strict=True)
+            return [one if after is one else _forget_value(one) for one, after in pairs]
         case If():
             branches = (_set_sizes(found, branch) for branch in (statement.yes, statement.no))
             return [_join_branches(statement.condition, *pair) for pair in zip(*branches, strict=True)]
     return found
+
+
+def _forget_value(declared: _Declared) -> _Declared:
+    """Return a variable whose value is not known."""
+    if isinstance(declared, tree.Alias):
+        return declared
+    return replace(declared, value=tree.OpaqueExpression(""), arguments=None)
 
 
 def _join_branches(condition: tree.Expression, yes: _Declared, no: _Declared) -> _Declared:
@@ -330,8 +341,9 @@ def _set_size(declared: _Declared, expression: tree.Expression) -> _Declared:
             sizes = [*(declared.arguments or ()), *repeat(_ONE, len(_AXES))][: len(_AXES)]
             sizes[_AXES.index(axis)] = size
             return replace(declared, arguments=tuple(sizes))
-        case tree.Declaration(arguments=None), tree.Assignment(target=tree.Name() as name, op="", value=value) if (
+        case tree.Declaration(arguments=None), tree.Assignment(target=tree.Name() as name, op=op, value=value) if (
             name.last == declared.name
         ):
-            return replace(declared, value=value)
+            known = not op and all(getattr(one, "last", "") != name.last for one in walk_nodes(value))
+            return replace(declared, value=value) if known else _forget_value(declared)
     return declared

@@ -16,7 +16,7 @@ from lanescope.workbench.text.function_texts import blank_text
 _SIZE = re.compile(r"(?!blockIdx\b|gridDim\b)[A-Za-z_][\w.]*")
 _LEADING = re.compile(r"(?:^|[._])ld|stride|pitch|lead|pad", re.I)
 _BESIDE = re.compile(
-    r"(?-i:^k(?=[MNK]$))|size|dim|len|num|total|global|problem|(?<=^[mnk]_)ld$|_", re.I
+    r"(?-i:^k(?=[MNK]$))|size|dim|len|num|total|global|problem|(?<=^[mnk]_)(?:ld|pad)$|padded|_", re.I
 )  # words beside M, N or K, A or B in a name
 _COUNT = re.compile(r"tile|step|iter|count|chunk|block|split|stage|part|slice|num|begin|start|end|last", re.I)
 Tokens = tuple[set[str], set[str]]
