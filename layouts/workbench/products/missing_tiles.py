@@ -23,7 +23,7 @@ from lanescope.workbench.products.origin_places import find_coordinate_site, fin
 from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
 from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_result, is_outside, list_all_sums
 from lanescope.workbench.repair.blamed_numbers import find_grid_place
-from lanescope.workbench.results import CheckFinding, Span
+from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, find_functions
 from lanescope.workbench.text.loop_texts import list_filling_loops
 
@@ -76,9 +76,34 @@ class BlockTile:
         ends = [past > size for (_, past), size in zip(self.sides, self.total.sizes, strict=True)]
         return ends.index(True) if any(ends) else None
 
+    def list_places(self) -> Ints:
+        """Return the place of each element in D, stored by rows."""
+        return np.add.outer(np.arange(*self.rows) * self.total.sizes[1], np.arange(*self.columns)).ravel()
+
     def overlaps(self, other: BlockTile) -> bool:
         """Return whether elements of D are in both tiles."""
         return all(one[0] < of[1] and of[0] < one[1] for one, of in zip(self.sides, other.sides, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class TileGrid:
+    """A grid with one block for each tile of D. tile, sizes: rows and columns of a block's tile and of D."""
+
+    blocks: Block
+    tile: Span
+    sizes: Span
+
+    def find_mistake(self, own: Block) -> str:
+        """Return the mistake of a grid that counts the blocks of one dimension of D by the other; "" for others."""
+        (x, y, _), (rows, columns), given = self.blocks, self.tile, own[:2]
+        squares = [set(product((-(-size // rows), -(-size // columns)), repeat=2)) for size in self.sizes]
+        if given == (y, x) != (x, y):
+            why = "its dimensions are exchanged, or those of the index of the block"
+        elif given != (x, y) and given in set.union(*squares):
+            why = "it counts both by one dimension of D"
+        else:
+            return ""
+        return f"{x} × {y} blocks of {rows} × {columns} are needed, and this launch has {own[0]} × {own[1]}: {why}."
 
 
 def find_missing_tile(
@@ -101,20 +126,10 @@ def find_missing_tile(
     if found is None:
         return None
     certain = len(recorded) == 1 and _is_whole_meant(tiles, launches[0], given)
-    message = f"With {rows:,} × {columns:,} elements of D, {found[0]}{_describe_exchange(tiles, grid)}"
+    needed = find_tile_grid({tile.block: tile.list_places() for tile in tiles}, (rows, columns), grid)
+    mistake = needed.find_mistake(grid) if needed is not None else ""
+    message = f"With {rows:,} × {columns:,} elements of D, {found[0]}{mistake and f' {mistake}'}"
     return MissingTile(message, found[1], certain)
-
-
-def _describe_exchange(tiles: Sequence[BlockTile], grid: Block) -> str:
-    """Say that the dimensions of a grid are exchanged, or blockIdx.x and blockIdx.y; "" if they are not."""
-    first, second = ({tile.block: tile for tile in tiles}.get((x, 0, 0)) for x in (0, 1))
-    if first is None or second is None or grid[0] == grid[1]:
-        return ""
-    counts = [size // (past - begin) for (begin, past), size in zip(first.sides, first.total.sizes, strict=True)]
-    along = [n for n in (0, 1) if first.sides[n] != second.sides[n]]
-    if len(along) != 1 or (grid[0], grid[1]) != (counts[1 - along[0]], counts[along[0]]):
-        return ""
-    return f" blockIdx.x counts {_LINES[along[0]]} of tiles, and the grid has those of {_LINES[1 - along[0]]} along x."
 
 
 def _is_whole_meant(tiles: Sequence[BlockTile], launch: KernelLaunchRecord, given: GivenSizes) -> bool:
@@ -161,49 +176,30 @@ def _grows_with_sizes(launch: KernelLaunchRecord, given: GivenSizes) -> bool:
     return sorted(grown)[-2:] == [2 * before, 2 * before]
 
 
-def find_tile_grid(places: Mapping[Block, Ints], sizes: tuple[int, int], grid: Block) -> tuple[Block, Span] | None:
-    """Return (the grid that has one block for each tile of D, the rows and columns of a tile); None if it is not known.
+def find_tile_grid(places: Mapping[Block, Ints], sizes: Span, grid: Block) -> TileGrid | None:
+    """Return the grid that has one block for each tile of D; None if it is not known.
 
     places: of the elements that the first block, and those next to it along x and y, store; sizes: rows and columns of
     D; grid: of the launch, whose batches are kept.
     """
-    first = places[0, 0, 0]
+    first = places.get((0, 0, 0))
+    beside = [int(places[at].min()) for at in ((1, 0, 0), (0, 1, 0)) if at in places]
+    if first is None or not beside:
+        return None
     is_line = grid[1] == 1 or int(places.get((0, 1, 0), first).min()) >= prod(sizes)  # y counts batches
     for lines, pitch, turned in ((*sizes, False), (*sizes[::-1], True)):
         outer, inner = map(np.unique, np.divmod(first, pitch))
         if len(outer) * len(inner) != len(np.unique(first)) or lines % len(outer) or pitch % len(inner):
             continue
         counts = lines // len(outer), pitch // len(inner)
-        shape = (len(inner), len(outer)) if turned else (len(outer), len(inner))
-        steps = [divmod(int(places[at].min()), pitch) for at in ((1, 0, 0), (0, 1, 0)) if at in places]
+        tile = (len(inner), len(outer)) if turned else (len(outer), len(inner))
+        steps = [divmod(place, pitch) for place in beside]
         if is_line and any(steps[0]):
-            return (prod(counts), grid[1], grid[2]), shape
+            return TileGrid((prod(counts), grid[1], grid[2]), tile, sizes)
         if [*map(np.sign, steps[0]), *map(np.sign, steps[-1])] in ([1, 0, 0, 1], [0, 1, 1, 0]):
             x, y = counts if steps[0][0] else counts[::-1]
-            return (x, y, grid[2]), shape
+            return TileGrid((x, y, grid[2]), tile, sizes)
     return None
-
-
-def describe_grid(
-    text: str, launch: KernelLaunchRecord, grids: tuple[Block, Block], tile: Span, sizes: Span
-) -> CheckFinding | None:
-    """Make the finding of a launch that counts the blocks of one dimension of D by the other; None for another grid.
-
-    grids: the needed one and its own; tile, sizes: rows and columns of a block's tile and of D.
-    """
-    (x, y, _), own = grids[0], grids[1][:2]
-    by_rows, by_columns = ([-(-all_of // size) for size in tile] for all_of in sizes)
-    if own == (y, x) != (x, y):
-        why = "its dimensions are exchanged, or those of the index of the block"
-    elif own != (x, y) and own in set(product(by_columns, repeat=2)) | set(product(by_rows, repeat=2)):
-        why = "it counts both by one dimension of D"
-    else:
-        return None
-    message = (
-        f"With {sizes[0]:,} × {sizes[1]:,} elements of D, {x} × {y} blocks of {tile[0]} × {tile[1]} are needed, and"
-        f" this launch has {own[0]} × {own[1]}: {why}."
-    )
-    return CheckFinding("tiles_left", message, find_grid_place(blank_text(text), launch.call) or launch.span)
 
 
 def limits_sizes(text: str, names: Iterable[str]) -> bool:
@@ -240,7 +236,9 @@ def _find_left(
     """Return (what leaves tiles out, where); None if nothing does. counts: of blocks, and of tiles of D."""
     count, needed = counts
     if count < needed:
-        return _find_short_grid(tiles[0], launch, tiles[0].total.finder.run.text, counts)
+        rows, columns = (past - first for first, past in tiles[0].sides)
+        message = f"the launch has {count:,} blocks of {rows} × {columns} elements: {needed:,} are needed."
+        return message, find_launched_grid(tiles[0].total.finder.run.text, launch)
     return _find_other_tile(tiles, count) if count == needed else None
 
 
@@ -294,13 +292,9 @@ def _join_sums(sums: Sequence[SumOrigin]) -> BlockTile | None:
     return tile if whole and not any(one.is_symmetric or one.is_joined for one in sums) else None
 
 
-def _find_short_grid(
-    tile: BlockTile, launch: KernelLaunchRecord, text: str, counts: tuple[int, int]
-) -> tuple[str, Span]:
-    """Return (how many blocks a launch has, and how many are needed, where its grid is given)."""
-    rows, columns = (past - first for first, past in tile.sides)
-    message = f"the launch has {counts[0]:,} blocks of {rows} × {columns} elements: {counts[1]:,} are needed."
-    return message, find_grid_place(blank_text(text), launch.call) or launch.span
+def find_launched_grid(text: str, launch: KernelLaunchRecord) -> Span:
+    """Return where the grid of a launch is given; the launch if its call names none."""
+    return find_grid_place(blank_text(text), launch.call) or launch.span
 
 
 def _find_place(tile: BlockTile, side: int) -> Span:

@@ -17,7 +17,7 @@ from lanescope.workbench.products.broken_products import adds_twice, find_wrong_
 from lanescope.workbench.products.known_mistakes import may_be_completed
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
 from lanescope.workbench.products.known_sums import UNCOVERED
-from lanescope.workbench.products.missing_tiles import describe_grid, find_tile_grid, limits_sizes
+from lanescope.workbench.products.missing_tiles import find_launched_grid, find_tile_grid, limits_sizes
 from lanescope.workbench.products.other_sizes import FIRST, LAST
 from lanescope.workbench.products.product_edits import ProductSearch
 from lanescope.workbench.products.product_origins import Block
@@ -153,11 +153,14 @@ class SearchedRun(KnownRun):
         for one in around.every:
             places.setdefault(one.block, []).append(one.place)
         joined = {block: np.concatenate(of) for block, of in places.items()}
-        found = find_tile_grid(joined, (self.known.m, self.known.n), own) if len(joined) > 1 else None
-        if found is None or (verdict.open == UNCOVERED and all(map(le, found[0], own))):  # none is left out
+        needed = find_tile_grid(joined, (self.known.m, self.known.n), own)
+        if needed is None or (verdict.open == UNCOVERED and all(map(le, needed.blocks, own))):  # none is left out
             return None
-        mistake = describe_grid(self.text, self._launches[0], (found[0], own), found[1], (self.known.m, self.known.n))
-        return mistake if mistake is not None and self._judge_grid(sizes, found[0]).open is None else None
+        mistake = needed.find_mistake(own)
+        if not mistake or self._judge_grid(sizes, needed.blocks).open is not None:
+            return None
+        message = f"With {self.known.m:,} × {self.known.n:,} elements of D, {mistake}"
+        return CheckFinding("tiles_left", message, find_launched_grid(self.text, self._launches[0]))
 
     def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
         """Return the least K with which D is wrong for the same reason, and no slice is left out."""
