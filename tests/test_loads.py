@@ -32,7 +32,7 @@ def list_functions() -> tuple[tuple[str, Operand, str], ...]:
         whole = None
         for op in i.operands.values():
             for what, make, names in (("load", cuda.render_load, "abc"), ("store", cuda.render_store, "d")):
-                if op.name in names and (text := make(i, op)) not in found:
+                if op.name in names and (text := make(op)) not in found:
                     found[text] = (text, op, what)
                     whole = whole or cuda.render_program(i)
                     assert text in whole

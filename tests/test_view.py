@@ -129,8 +129,8 @@ def test_a_value_padded_in_its_byte_is_read_out_where_it_lies() -> None:
     a, b = OperandGrid(i.operand("a")), OperandGrid(i.operand("b"))
     assert [a.format_spoken_bits(value) for value in range(5)] == [f"bits {n} to {n + 3}" for n in (2, 10, 18, 26, 2)]
     assert [b.format_spoken_bits(value) for value in range(4)] == [f"bits {n} to {n + 5}" for n in (0, 8, 16, 24)]
-    assert "padded as in the register: its value in bits 2 to 5." in cuda.render_load(i, a.operand)
-    assert "padded as in the register: its value in bits 0 to 5." in cuda.render_load(i, b.operand)
+    assert "padded as in the register: its value in bits 2 to 5." in cuda.render_load(a.operand)
+    assert "padded as in the register: its value in bits 0 to 5." in cuda.render_load(b.operand)
 
 
 def test_copies_are_named_every_one() -> None:

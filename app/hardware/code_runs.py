@@ -96,7 +96,7 @@ def _generate_accesses(rng: np.random.Generator) -> Iterator[CodeCase]:
                 continue
             operands.add(op)
             store = op.name == "d"
-            if (text := (cuda.render_store if store else cuda.render_load)(i, op)) in texts:
+            if (text := (cuda.render_store if store else cuda.render_load)(op)) in texts:
                 continue
             texts.add(text)
             yield _build_access(f"{'store' if store else 'load'} {op.element.name}", text, op, store, rng)

@@ -166,7 +166,7 @@ def _render_index(op: Operand, by_column: bool = False) -> str:
     return base
 
 
-def render_load(instruction: Instruction, op: Operand) -> str:
+def render_load(op: Operand) -> str:
     """Return code that fills one operand's registers from memory by the formula, one element at a time."""
     by_column = op.name == "b"
     kind, bits = get_memory_type(op.element, op.container_bits), op.container_bits
@@ -186,16 +186,14 @@ def render_load(instruction: Instruction, op: Operand) -> str:
     )
     at = _render_index(op, by_column)
     if bits >= 8:
-        return head + render_gather(instruction, op, f"const {kind}* m, unsigned ld", f"m[{at}]")
+        return head + render_gather(op, f"const {kind}* m, unsigned ld", f"m[{at}]")
     unit = f"m[at / {8 // bits}]"
     return head + render_gather(
-        instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", [f"const unsigned at = {at};"]
+        op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", [f"const unsigned at = {at};"]
     )
 
 
-def render_gather(
-    instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: Sequence[str] = ()
-) -> str:
+def render_gather(op: Operand, parameters: str, unit: str, inside: str = "0", before: Sequence[str] = ()) -> str:
     """Return `load_{name}`, which puts every value of an operand into its register.
 
     unit: the expression of its memory unit. inside: index of the element within the unit, where several share one.
@@ -224,7 +222,7 @@ def render_gather(
     )
 
 
-def render_store(instruction: Instruction, op: Operand) -> str:
+def render_store(op: Operand) -> str:
     """Return code that writes an accumulator's registers to memory, row by row."""
     kind, per, bits = (
         get_memory_type(op.element, op.container_bits),
@@ -260,7 +258,7 @@ def render_program(instruction: Instruction) -> str:
         if op.scope.place is OperandPlace.TENSOR:
             continue  # no thread holds it
         if op.name in "abc":
-            parts.append(render_load(instruction, op))
+            parts.append(render_load(op))
         if op.name in "d":
-            parts.append(render_store(instruction, op))
+            parts.append(render_store(op))
     return "\n".join(parts)

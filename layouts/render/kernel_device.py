@@ -105,9 +105,9 @@ def _render_wgmma(plan: ProductPlan) -> tuple[list[str], list[str]]:
         elif isinstance(side, PlacedSide):
             parts += [storage_code.render_fill(side), storage_code.render_descriptor(side, plan.steps)]
     parts.append(render_wrapper(i, plan.a_from))
-    parts += [cuda.render_load(i, i.operands["a"])] if plan.a_from == "registers" else []
-    parts += [cuda.render_load(i, d)] if plan.accumulate else []
-    parts.append(cuda.render_store(i, d))
+    parts += [cuda.render_load(i.operands["a"])] if plan.a_from == "registers" else []
+    parts += [cuda.render_load(d)] if plan.accumulate else []
+    parts.append(cuda.render_store(d))
     body = _PROGRAMS.lines(
         "device_wgmma.cu",
         shared=_render_shared(plan),
@@ -179,7 +179,7 @@ def _render_mma(plan: ProductPlan) -> tuple[list[str], list[str]]:
         parts.append(_render_lines(side))
         parts.append(chain_code.render_loop(side.chain) if side.chain else _render_elements(i, side))
     parts += [render_scale_word(i, letter) for letter in "ab" if i.scales]
-    parts += [render_wrapper(i), cuda.render_load(i, ops["c"]), cuda.render_store(i, ops["d"])]
+    parts += [render_wrapper(i), cuda.render_load(ops["c"]), cuda.render_store(ops["d"])]
     arguments = ["d", "a", "b", "c"]
     arguments += ["E[threadIdx.x]"] if ops["a"].sparsity else []
     arguments += [f"scale_word_{letter}(S{letter.upper()})" for letter in "ab" if i.scales]
@@ -234,7 +234,7 @@ def _render_elements(i: Instruction, side: RowsSide) -> str:
     kind, per = get_unit_type(side), side.per_unit
     byte = f"{along} * {side.unit_bytes}" if per == 1 else f"{along} / {per}"
     read = f"*reinterpret_cast<const {kind}*>(tile + {side.letter}_offset({line}, {byte}))"
-    return cuda.render_gather(i, op, "const unsigned char* tile", read, f"{along} % {per}")
+    return cuda.render_gather(op, "const unsigned char* tile", read, f"{along} % {per}")
 
 
 def render_scale_word(i: Instruction, letter: str) -> str:

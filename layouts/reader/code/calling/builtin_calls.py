@@ -197,7 +197,7 @@ def _make_standard_descriptor(ev: Evaluator, mode: str, value: Any, span: Span) 
     start = symbolic_integers.convert_int(get_integer(address) or SymbolicInt(0, ULONG), ULONG)
     low = symbolic_integers.shift_int(symbolic_integers.and_ints(start, SymbolicInt(START.mask, ULONG)), -4)
     rest = SymbolicInt(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
-    integer: SymbolicInt = apply_integer_operator(ev, "|", mark_bits(low, span), mark_bits(rest, span))
+    integer: SymbolicInt = apply_integer_operator("|", mark_bits(low, span), mark_bits(rest, span))
     return integer
 
 

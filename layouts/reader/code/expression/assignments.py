@@ -198,14 +198,14 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
     """
     if isinstance(target, tree.Name) and len(target.path) == 1:
         binding = ev.resolve_name(target.path, scope, target.span[0])
-        outer = ev.python and isinstance(binding, Cell) and target.last not in find_local_scope(ev, scope).names
+        outer = ev.python and isinstance(binding, Cell) and target.last not in find_local_scope(scope).names
         if isinstance(binding, PLACES) and not outer:
             if isinstance(binding, Cell) and isinstance(binding.value, PLACES):
                 return binding.value
             return binding
         if not ev.python and isinstance(binding, FunctionSet | ResolvedType | OpaqueValue):
             return binding
-        home = find_local_scope(ev, scope)
+        home = find_local_scope(scope)
         start = OpaqueValue("", head="uninitialised") if not ev.python else None
         cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(ev.frames))
         cell.outlive_block()
@@ -215,7 +215,7 @@ def _find_target(ev: Evaluator, target: tree.Expression, scope: NameScope) -> An
     return ev.find_place(target, scope)
 
 
-def find_local_scope(ev: Evaluator, scope: NameScope) -> NameScope:
+def find_local_scope(scope: NameScope) -> NameScope:
     """Return the scope for new Python names: that of the function."""
     for enclosing in scope.iterate_outward():
         if enclosing.owner in ("function", "namespace") or enclosing.parent is None:

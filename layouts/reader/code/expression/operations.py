@@ -61,9 +61,9 @@ def apply_operator(
     if is_floating_point(left) or is_floating_point(right):
         return _operate_reals(ev, op, (left, right), at)
     if op in ("|", "|=", "+", "^"):
-        left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)
+        left_int, right_int = mark_value(left_int, left_at), mark_value(right_int, right_at)
     check_operation(ev, op, left_int, right_int, at)
-    result = apply_integer_operator(ev, op, left_int, right_int)
+    result = apply_integer_operator(op, left_int, right_int)
     if result.pieces and op in c_integers.COMPARED and OpaqueValue in (type(left), type(right)):
         # the grammar reads f<2>::value as two comparisons
         return symbolic_integers.make_opaque(ev.format_expression(at), BOOL, left_int, right_int)
@@ -272,12 +272,12 @@ def _count_elements_between(ev: Evaluator, left: Pointer, right: Pointer, at: tr
     return symbolic_integers.int_from_linear(gap, LONG) if gap is not None else OpaqueValue(ev.format_expression(at))
 
 
-def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) -> SymbolicInt:
+def mark_value(value: SymbolicInt, at: tree.Expression | None) -> SymbolicInt:
     """Mark a number with its place in the text."""
     return mark_bits(value, at.span) if at is not None else value
 
 
-def apply_integer_operator(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def apply_integer_operator(op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to integers; a Python integer that grows too large becomes unknown."""
     result = _apply_binary(op, left, right)
     return (

@@ -152,7 +152,7 @@ def _complete_array(
     """Return (type, value) of an array: the characters of a string literal, and the number of items for []."""
     unsized = not kind.dims[0].known and declaration.type and declaration.type.dims[:1] == (None,)
     if isinstance(value, str):
-        value = make_text_array(ev, value, kind, declaration.name)
+        value = make_text_array(value, kind, declaration.name)
     if unsized:
         count = (
             SymbolicInt(len(value.cells), ULONG)

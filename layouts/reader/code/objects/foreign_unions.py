@@ -39,7 +39,7 @@ def make_descriptor_object(ev: Evaluator, inner: tree.Expression, name: str, own
         ev.write_cell(owner, instance)
         return owner
     instance.store.outlive_block()
-    cell = find_local_scope(ev, scope).names[inner.last] = Cell(instance, None, inner.last, inner.span, len(ev.frames))
+    cell = find_local_scope(scope).names[inner.last] = Cell(instance, None, inner.last, inner.span, len(ev.frames))
     return cell
 
 

@@ -171,7 +171,7 @@ def _make_braced_array(ev: Evaluator, node: tree.ItemList, kind: ResolvedType, s
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
     values = [value for _, value in node.items]
     if len(values) == 1 and isinstance(values[0], tree.StringLiteral) and element.integer is not None:
-        return make_text_array(ev, values[0].value, kind, name)
+        return make_text_array(values[0].value, kind, name)
     if not _is_supported_list(node, element):
         return OpaqueValue(name or "{…}")
     cells = _evaluate_cells(ev, values, element, scope, name)
@@ -225,7 +225,7 @@ def _evaluate_cells(
     return None if lacking else cells
 
 
-def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> Any:
+def make_text_array(text: str, kind: ResolvedType, name: str) -> Any:
     """Make the array of char name[] = "text"."""
     element = replace(kind, dims=(), reference="", const=False)
     if "\\" in text or len(kind.dims) != 1 or element.integer is None or element.integer.bits != 8:

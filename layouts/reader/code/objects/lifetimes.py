@@ -192,7 +192,7 @@ def destroy_variables(ev: Evaluator, scope: NameScope) -> None:
         ev.destroy_object(cell.value, cell.span)
 
 
-def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
+def release_object(scope: NameScope, value: Any) -> None:
     """Release a variable's object that a function returns, so that the block does not destroy it."""
     for enclosing in scope.iterate_outward():
         cells = enclosing.names.get("(destroyed)", ())

@@ -89,7 +89,7 @@ def _find_label(body: Sequence[tree.Statement], early_exit: EarlyExit) -> int | 
 def leave_block(ev: Evaluator, scope: NameScope, early_exit: EarlyExit | None) -> None:
     """End a block: destroy its variables, except the returned object."""
     if early_exit is not None and early_exit.word == "return" and isinstance(early_exit.value, ObjectValue):
-        release_object(ev, scope, early_exit.value)
+        release_object(scope, early_exit.value)
     ev.destroy_variables(scope)
 
 

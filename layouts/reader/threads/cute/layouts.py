@@ -29,7 +29,7 @@ def make_strided(run: KernelRunner, shape: Any, stride: Any) -> CuteLayout | Non
         make_strides = make_compact_strides if stride == "left" else make_row_major_strides
         stride = make_strides(shape, make_number(1, LONG), _multiply)
     elif run.sizes is not None:
-        stride = _close_pitch(run, shape, stride)
+        stride = _close_pitch(shape, stride)
     encoded, sizes = map_leaves(run.strides.encode, stride), get_extents(shape)
     if not is_congruent(sizes, encoded):
         return None
@@ -47,7 +47,7 @@ def _find_line(shape: Any, stride: Any) -> tuple[Any, Any] | None:
     return (steps[1 - steps.index(1)], _simplify(shape[steps.index(1)])) if 1 in steps else None
 
 
-def _close_pitch(run: KernelRunner, shape: Any, stride: Any) -> Any:
+def _close_pitch(shape: Any, stride: Any) -> Any:
     """Return the strides of a matrix; an open pitch is taken for the size of its contiguous dimension."""
     pitch, line = _find_line(shape, stride) or (None, None)
     if not isinstance(pitch, ThreadNumber) or not pitch.uniform or not isinstance(line, int):
