@@ -252,6 +252,17 @@ def is_parenthesized(text: str) -> bool:
     return text[:1] == "(" and text[-1:] == ")" and find_closing(text, 0) == len(text) - 1
 
 
+def strip_parentheses(text: str) -> str:
+    """Return a text without the parentheses around all of it, and the blanks inside of them.
+
+    >>> strip_parentheses("((a) + b )"), strip_parentheses("(a) + (b)")
+    ('(a) + b', '(a) + (b)')
+    """
+    while is_parenthesized(text):
+        text = text[1:-1].strip()
+    return text
+
+
 def trim_span(text: str, span: tuple[int, int]) -> tuple[int, int]:
     """Return a span without the blanks at its ends.
 

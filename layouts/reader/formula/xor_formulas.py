@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.formula import evaluate_formula
-from lanescope.cxx.source_text import find_closing, walk_outside_brackets
+from lanescope.cxx.source_text import find_closing, strip_parentheses, walk_outside_brackets
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.reader.cute import cute_layout
@@ -118,7 +118,7 @@ def _write_or_as_sum(formula: str) -> str:
     if len(cuts) != 1:
         return formula
     first, second = formula[: cuts[0]].strip(), formula[cuts[0] + 1 :].strip()
-    return f"{_unwrap(first)} + ({second})" if "^" in second and "^" not in first else formula
+    return f"{strip_parentheses(first)} + ({second})" if "^" in second and "^" not in first else formula
 
 
 def _list_targets(text: str) -> Iterator[list[str]]:
@@ -208,14 +208,7 @@ def _take_formula(text: str) -> str:
     for pattern in (_RETURN, _ASSIGNED, _INDEXED):
         if match := pattern.fullmatch(text):
             text = match[1]
-    return _unwrap(_SUFFIX.sub(r"\1", text.strip().rstrip(";")))
-
-
-def _unwrap(formula: str) -> str:
-    """Return a formula without brackets around all of it."""
-    while formula.startswith("(") and find_closing(formula, 0) == len(formula) - 1:
-        formula = formula[1:-1].strip()
-    return formula
+    return strip_parentheses(_SUFFIX.sub(r"\1", text.strip().rstrip(";")))
 
 
 def _join_statements(text: str) -> dict[str, str]:
@@ -237,7 +230,7 @@ def _join_statements(text: str) -> dict[str, str]:
         values[name] = f"({values.get(name, name)}) {match['op']} ({value})" if match["op"] else value
         if len(values[name]) > _LONGEST:  # it may double with each statement
             return {}
-    return {name: _unwrap(value) for name, value in values.items() if name not in used}
+    return {name: strip_parentheses(value) for name, value in values.items() if name not in used}
 
 
 def list_addresses(text: str) -> list[str]:

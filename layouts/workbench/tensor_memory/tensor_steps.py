@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from lanescope.cxx.source_text import find_closing
+from lanescope.cxx.source_text import strip_parentheses
 from lanescope.ptx.threads import WARP
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.running.run_records import Arms, Fork, SkippedCode
@@ -194,7 +194,7 @@ class TensorKernel:
 @lru_cache(maxsize=8192)
 def _is_true(condition: str, thread: int, block: BlockShape) -> bool | None:
     """Return whether a condition holds in a thread; None if that is open."""
-    inside = _strip_brackets(condition.strip())
+    inside = strip_parentheses(condition.strip())
     for operator, decided in (("||", True), ("&&", False)):
         parts = _split_condition(inside, operator)
         if len(parts) > 1:
@@ -205,13 +205,6 @@ def _is_true(condition: str, thread: int, block: BlockShape) -> bool | None:
         return None if answer is None else not answer
     value = evaluate_for_thread(inside, thread, block)
     return None if value is None else bool(value)
-
-
-def _strip_brackets(condition: str) -> str:
-    """Return a condition without the brackets around all of it."""
-    while condition.startswith("(") and find_closing(condition, 0) == len(condition) - 1:
-        condition = condition[1:-1].strip()
-    return condition
 
 
 def _split_condition(condition: str, operator: str) -> list[str]:
