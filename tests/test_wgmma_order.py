@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from lanescope.ptx.table.wgmma_order import ORDER
-from lanescope.render.wgmma_order import DECLARED, PATTERNS, OrderPattern
+from lanescope.render.wgmma_order import PATTERNS, OrderPattern
 from tests.cases import for_each
 from tests.ptxas import assembler
 
 needs_ptxas = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-_HEAD = f""".version 9.0
+_HEAD = """.version 9.0
 .target sm_90a
 .address_size 64
-.visible .entry k(.param .u64 q) {{ {DECLARED} .reg .b64 out; .shared .align 1024 .b8 smem[4096];
+.visible .entry k(.param .u64 q) { .reg .b64 out; .shared .align 1024 .b8 smem[4096];
+.reg .b32 a<4>, new; .reg .f32 d<4>, e<4>; .reg .b64 descA, descB; .reg .b32 tile;
 ld.param.u64 out, [q]; mov.u32 tile, smem; ld.global.b64 descA, [out+64]; ld.global.b64 descB, [out+72];
 ld.global.b32 new, [out+80];
-ld.global.v4.b32 {{a0, a1, a2, a3}}, [out]; ld.global.v4.f32 {{d0, d1, d2, d3}}, [out+16];
-ld.global.v4.f32 {{e0, e1, e2, e3}}, [out+32];
+ld.global.v4.b32 {a0, a1, a2, a3}, [out]; ld.global.v4.f32 {d0, d1, d2, d3}, [out+16];
+ld.global.v4.f32 {e0, e1, e2, e3}, [out+32];
 """
 _TAIL = "\nst.global.v4.f32 [out], {d0, d1, d2, d3}; st.global.v4.f32 [out+16], {e0, e1, e2, e3}; ret; }"
 

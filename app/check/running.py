@@ -114,10 +114,7 @@ def _has_own_code(source: SourceText) -> bool:
     """Return whether a file has code, or conditions: of one that only includes others, these are checked."""
     pieces = [source.text[piece.start : piece.end] for piece in source.pieces if piece.name == source.name]
     own = "".join(pieces) if source.pieces else source.text
-    return (
-        re.sub(r"^[ \t]*#[ \t]*(?:include|define|pragma)\b(?:\\\n|.)*", "", strip_comments(own), flags=re.M).strip()
-        != ""
-    )
+    return _LINES_WITHOUT_CODE.sub("", strip_comments(own)).strip() != ""
 
 
 def _write_command(name: str, seconds: float, choices: Mapping[str, str], target: str) -> str:

@@ -1,7 +1,6 @@
 """Instruction sequences around a wgmma as PTX: correct ones, and ones with an instruction missing.
 
 The tests assemble each of them. `diagnosed`: the number of the message that ptxas 13.5 -v prints, "" for none.
-Registers and descriptors have the names of `DECLARED`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 
 from lanescope.ptx.table.wgmma_order import BY_NAME as ROWS
 
-DECLARED = ".reg .b32 a<4>, new; .reg .f32 d<4>, e<4>; .reg .b64 descA, descB; .reg .b32 tile;"
 _OPCODE = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 _FENCE, _COMMIT, _WAIT, _PROXY = (
     ROWS[name].syntax[0] for name in ("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "fence.proxy.async")

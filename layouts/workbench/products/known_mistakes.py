@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
+from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.cxx.source_text import COMMENT
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
@@ -41,9 +42,9 @@ FACTOR_MISPLACED = (
     "Some elements of D take the element of {} that belongs to their row, column or place; those here take another one."
 )
 _BYTE = 8  # bits
-_TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
+HALF_TYPES = {name: kind for name, kind in ELEMENT_NAMES.items() if kind in ("f16", "bf16")}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
-_MAPPED = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # data types of tensor maps
+MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # of tensor maps; others may only copy bytes
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
@@ -68,7 +69,7 @@ def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | N
         for array in sorted({warp.array for side in sides for warp in side} - {""}):
             declared = re.search(rf"\b(\w+)\s*(?:const\s*)?\*[\s\w]*\b{re.escape(array)}\b", head)
             kind = declared[1] if declared is not None else ""
-            if _TYPES.get(kind, multiplied[1]) != multiplied[1]:
+            if HALF_TYPES.get(kind, multiplied[1]) != multiplied[1]:
                 message = f"The elements of {array} are {kind}, but this instruction multiplies {multiplied[1]}."
                 return CheckFinding("element_type", message, use.span)
     return None
@@ -81,7 +82,7 @@ def find_other_map_types(text: str, bench: Workbench, maps: Sequence[TensorMap])
     for operand in bench.operands:
         multiplied, tensor_map = _MULTIPLIED.search(operand.instruction), find_operand_map(bench, operand, maps)
         kind = (tensor_map.data_type or "") if tensor_map is not None and not operand.guessed else ""
-        if multiplied is None or _MAPPED.get(kind, multiplied[1]) == multiplied[1] or names_type(text, multiplied[1]):
+        if multiplied is None or MAP_TYPES.get(kind, multiplied[1]) == multiplied[1] or names_type(text, multiplied[1]):
             continue
         at = text.find(operand.instruction)
         span = (at, at + len(operand.instruction)) if at >= 0 else operand.steps[0].span

@@ -22,7 +22,7 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
-from lanescope.workbench.products.known_mistakes import names_type
+from lanescope.workbench.products.known_mistakes import HALF_TYPES, MAP_TYPES, names_type
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import CheckFinding, VerifiedOperand, Workbench
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode, find_tensor_instruction
@@ -181,12 +181,7 @@ def _check_ids(text: str, use: _MmaWord) -> Iterator[Pitfall]:
 
 # the tiles ------------------------------------------------------------------------------------------------------------
 
-_TYPES = {
-    **dict.fromkeys(("half", "__half", "fp16", "f16"), "f16"),
-    **dict.fromkeys(("nv_bfloat16", "__nv_bfloat16", "bf16", "bfloat16"), "bf16"),
-}
-_ELEMENTS = re.compile(rf"\b({'|'.join(_TYPES)})\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?(\w+)\s*[,;=)]")
-_MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to copy bytes
+_ELEMENTS = re.compile(rf"\b({'|'.join(HALF_TYPES)})\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?(\w+)\s*[,;=)]")
 
 
 def place_majors(
@@ -207,8 +202,8 @@ def _check_names(text: str, uses: Sequence[_MmaWord]) -> Iterator[Pitfall]:
     for use in uses:
         for name in "ab":
             kind = use.word.types[name]
-            other = next((_TYPES[word] for word, letter in declared if letter == name), kind)
-            if kind in _TYPES.values() and other != kind and not names_type(text, kind):
+            other = next((HALF_TYPES[word] for word, letter in declared if letter == name), kind)
+            if kind in HALF_TYPES.values() and other != kind and not names_type(text, kind):
                 message = (
                     f"{name.upper()} is {kind} by the instruction descriptor; its elements are {other} in the code."
                 )
@@ -298,7 +293,7 @@ def _find_map_type(text: str, bench: Workbench, operand: VerifiedOperand) -> str
     piece = bench.pieces[operand.storage or 0]
     code = "".join(text[slice(*span)] for span in piece.spans)
     found = re.findall(r"CU_TENSOR_MAP_DATA_TYPE_(\w+)", code)
-    return _MAP_TYPES.get(found[0], "") if len(set(found)) == 1 else ""
+    return MAP_TYPES.get(found[0], "") if len(set(found)) == 1 else ""
 
 
 # tensor memory --------------------------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.ptx.dtypes import DTYPES
-from lanescope.ptx.table.kinds import MAJORS
 from lanescope.ptx.threads import WARPGROUP
-from lanescope.reader.code.cute.cute_mmas import tile_to_mma_shape
+from lanescope.reader.code.cute.cute_mmas import MAJOR_NAMES, tile_to_mma_shape
 from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
 from lanescope.reader.threads.cute.async_trace import locate_operand
 from lanescope.reader.threads.cute.layout_calls import CuteCall
@@ -93,8 +92,7 @@ def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
     wgmma = find_wgmma(name)
     if wgmma is not None:
         shape = wgmma.sizes["m"], wgmma.sizes["n"], wgmma.sizes["k"]
-        majors = {code: word for word, code in MAJORS.items()}
-        of_a, of_b = (majors.get(value, "K") for value in (*values, None, None)[:2])
+        of_a, of_b = (MAJOR_NAMES.get(value, "K") for value in (*values, None, None)[:2])
         return AsyncMma(shape, 128, 128, _K_BITS // 8 // shape[2], name, (of_a, of_b))
     return _find_umma(values) if _TCGEN05.fullmatch(name) and len(values) > 4 and values[0] else None
 
@@ -104,8 +102,7 @@ def _find_umma(values: list[Any]) -> AsyncMma | None:
     m, n, bits = values[3], values[4], values[0].size * 8
     if not isinstance(m, int) or not isinstance(n, int):
         return None
-    majors = {code: word for word, code in MAJORS.items()}
-    of_a, of_b = (majors.get(value, "") for value in (*values[5:7], None, None)[:2])
+    of_a, of_b = (MAJOR_NAMES.get(value, "") for value in (*values[5:7], None, None)[:2])
     words = isinstance(values[2], SizedType) and values[2].size * 8 == _WORD_BITS
     known = words and of_a and of_b
     return AsyncMma((m, n, _K_BITS // bits), 1, 1, values[0].size if known else 0, "", (of_a or "K", of_b or "K"))
