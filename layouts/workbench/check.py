@@ -62,7 +62,7 @@ from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.consequences import drop_consequences, drop_settled_doubts, is_misread
 from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
-from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, make_finding
+from lanescope.workbench.results import DOUBTS, CheckFinding, Span, TextEdit, make_finding
 from lanescope.workbench.source import refused_code
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
@@ -74,8 +74,6 @@ from lanescope.workbench.source.target_checks import find_missing_instructions, 
 from lanescope.workbench.source.unfinished import find_overruled_values, find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code, place_majors
 from lanescope.workbench.text.contents import list_given_macros, list_given_values
-
-Span = tuple[int, int]
 
 
 def _list_doubts(bench: Workbench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lanescope.workbench.fragments.thread_gaps import CheckedKernel
-from lanescope.workbench.results import CheckFinding, TextEdit
+from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.source.gaps import CheckedDescriptor
 from lanescope.workbench.source.tally import UnverifiedReads
-
-Span = tuple[int, int]
 
 
 class ProductRepair(NamedTuple):

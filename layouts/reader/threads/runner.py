@@ -32,6 +32,7 @@ from lanescope.reader.threads.memory.storage import (
     LoadRecord,
     Mask,
     Pointer,
+    Span,
     make_open_data,
     spread_coefficient,
 )
@@ -40,7 +41,6 @@ from lanescope.reader.threads.memory.turn_counts import TurnCounts
 from lanescope.reader.threads.run_state import FrameState, KernelErrorFound, LaunchedInstance, StepsOverError
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
-Span = tuple[int, int]
 
 
 class KernelRunner:

@@ -22,8 +22,8 @@ from lanescope.reader.threads.barriers.barrier_agents import WAITS, make_agents
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace
 from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
-from lanescope.reader.threads.cute.async_trace import AsyncStep, AsyncTrace, Span, TileElements
-from lanescope.reader.threads.memory.storage import Ints
+from lanescope.reader.threads.cute.async_trace import AsyncStep, AsyncTrace, TileElements
+from lanescope.reader.threads.memory.storage import Ints, Span
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.cute.async_sums import SLICES_LEFT, AddedTile, MadeSum, TileSource, find_sum_mistake
 from lanescope.workbench.kernels.wgmma_groups import describe_pending

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, split_coordinates
-from lanescope.reader.threads.memory.storage import Ints
+from lanescope.reader.threads.cute.async_trace import AsyncStep, split_coordinates
+from lanescope.reader.threads.memory.storage import Ints, Span
 from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
 from lanescope.workbench.text.loop_texts import list_loops_at
 

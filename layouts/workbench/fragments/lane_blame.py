@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.source_text import WORD_START
 from lanescope.errors import LayoutError
-from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse, Span
-from lanescope.reader.threads.memory.storage import EMPTY, OPEN, ZEROED, DataBytes, ReadBytes, list_offsets
+from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.memory.storage import EMPTY, OPEN, ZEROED, DataBytes, ReadBytes, Span, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, count_wrong_elements, find_wrong_element
 from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values

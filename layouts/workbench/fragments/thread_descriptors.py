@@ -18,9 +18,8 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.packed_copies import is_packed_descriptor
 from lanescope.workbench.fragments.thread_fragments import locate_descriptor
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, Span
 
-Span = tuple[int, int]
 LocatedUse = tuple[DescriptorUse, FragmentOrigin]
 MOST_ALIKE = 16
 _STRIDES = tuple(bytes_ // 16 for bytes_ in (16, *range(64, 1024, 64), *range(1024, 8192 + 1, 256), 16384, 32768))

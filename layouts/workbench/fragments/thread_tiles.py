@@ -65,9 +65,8 @@ from lanescope.workbench.fragments.warp_coverage import find_repeated_warps
 from lanescope.workbench.kernels.address_values import find_lane_term
 from lanescope.workbench.products.matrix_pitches import find_open_pitches
 from lanescope.workbench.products.result_stores import find_misplaced_results
-from lanescope.workbench.results import CheckFinding, keep_common
+from lanescope.workbench.results import CheckFinding, Span, keep_common
 
-Span = tuple[int, int]
 _USES = re.compile(
     r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b|\bSM(?:75|80|89|120)_\d+x\d"
 )

@@ -16,13 +16,12 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.kernels.address_values import list_values
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text
 
 TITLES = {"warps_overlap": "Warps multiply the same fragments"}
 _OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]?\b|threadIdx\s*\.\s*y|\w+Warp\w*")
 _WARP_NUMBER = re.compile(r"/\s*(?:32\b|\(?\s*WARP_?SIZE|warpSize|kWarpSize|32u)|>>\s*5\b", re.I)
-Span = tuple[int, int]
 Rows = tuple[object, ...]
 
 

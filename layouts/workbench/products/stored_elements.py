@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from lanescope.cxx.value_class import value_class
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.threads.memory.records import ProductResult, ResultStore, Span
+from lanescope.reader.threads.memory.records import ProductResult, ResultStore
 from lanescope.reader.threads.memory.results import find_instruction
-from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import Ints, Span, spread_coefficient
 from lanescope.reader.threads.memory.tensor_products import LANES
 from lanescope.reader.threads.memory.tile_records import BoxMove
 from lanescope.reader.threads.runner import KernelRunner

@@ -18,13 +18,11 @@ from lanescope.workbench.check_report import OpenPoint, describe_unverified_oper
 from lanescope.workbench.reads import tile_starts
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import find_constant_place, is_explained
-from lanescope.workbench.results import PATIENCE, CheckFinding, TextPiece, WrongRead
+from lanescope.workbench.results import PATIENCE, CheckFinding, Span, TextPiece, WrongRead
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.tally import count_verified, describe_lack, list_first_wrong_steps
 from lanescope.workbench.text.function_texts import is_inside
 from lanescope.workbench.text.pieces import describe_unread
-
-Span = tuple[int, int]
 
 
 def build_guesses(text: str, choices: Mapping[str, str], brief: bool) -> Guesses:

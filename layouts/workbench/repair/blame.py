@@ -20,12 +20,11 @@ from lanescope.workbench.repair.blamed_terms import (
     follow_stage_item,
     narrow_to_term,
 )
-from lanescope.workbench.results import OperandStep, VerifiedOperand, Workbench
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand, Workbench
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.known_values import find_common_value
 from lanescope.workbench.text.loop_texts import list_loops_at
 
-Span = tuple[int, int]
 _SWIZZLE = 9  # index of the swizzle among cuTensorMapEncodeTiled's arguments
 
 

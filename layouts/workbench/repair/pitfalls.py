@@ -15,7 +15,7 @@ from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.repair.repairs import apply_edits
-from lanescope.workbench.results import CheckFinding, TextEdit, WrongRead, make_finding
+from lanescope.workbench.results import CheckFinding, Span, TextEdit, WrongRead, make_finding
 from lanescope.workbench.source.guesses import evaluate_file
 from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY
 
@@ -23,7 +23,6 @@ _DIGITS = re.compile(r"\d+")
 MOST_CHARACTERS = 1 << 18  # of a text whose edits are tried
 _NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 Edits = tuple[TextEdit, ...]
-Span = tuple[int, int]
 
 
 def list_repaired_pitfalls(

@@ -14,9 +14,8 @@ from math import prod
 import numpy as np
 
 from lanescope.reader.threads.barriers.clusters import WINDOW
-from lanescope.reader.threads.memory.storage import Ints, Mask
+from lanescope.reader.threads.memory.storage import Ints, Mask, Span
 
-Span = tuple[int, int]
 MOST_SIZES = 64  # choices of the sizes of boxes
 
 

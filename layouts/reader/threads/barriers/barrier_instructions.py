@@ -17,11 +17,11 @@ import numpy as np
 from lanescope.ptx.threads import WARP
 from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.threads.barriers.barrier_bytes import BoxCopy
-from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, Span, TraceLostError, require_known
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError, require_known
 from lanescope.reader.threads.barriers.clusters import EVERYONE, WINDOW, list_targets, map_address
 from lanescope.reader.threads.barriers.tensor_trace import follow_tensor
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number, select_numbers
-from lanescope.reader.threads.memory.storage import Ints, Mask, Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import Ints, Mask, Pointer, Span, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode

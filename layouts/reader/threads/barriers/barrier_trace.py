@@ -17,7 +17,7 @@ from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent, TensorTrace
 from lanescope.reader.threads.cute.async_trace import AsyncTrace
 from lanescope.reader.threads.memory.shared_fills import SharedFills
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, spread_number
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, Span, spread_number
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.memory.records import MmaUse
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 MOST_EVENTS = 4000
 MOST_TURNS = 4000
 _GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}

@@ -16,12 +16,11 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import Pointer, Span, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 _MEETING = re.compile(r"sync|wait|barrier", re.I)
 _BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
 _OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence(?!\.proxy)|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")

@@ -17,9 +17,7 @@ from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, WAITS, Ag
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
-from lanescope.reader.threads.memory.storage import Ints, Mask
-
-Span = tuple[int, int]
+from lanescope.reader.threads.memory.storage import Ints, Mask, Span
 
 
 class _TracedStep(Protocol):

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanescope.reader.code.ptx.inline_ptx import PtxInstruction
-from lanescope.reader.threads.memory.storage import Ints, Mask
+from lanescope.reader.threads.memory.storage import Ints, Mask, Span
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode
 
-Span = tuple[int, int]
 MOST_EVENTS = 8000
 _OPEN = re.compile(r"tcgen05\.(?:mma\.(?:ws|sp)|shift|cp\..*4x256b|.*\.red\b|mma\..*ashift)")
 

@@ -16,12 +16,11 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_leaves
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.memory.shared_fills import Key, get_key
-from lanescope.reader.threads.memory.storage import Ints, LocalMemory, Mask, spread_coefficient
+from lanescope.reader.threads.memory.storage import Ints, LocalMemory, Mask, Span, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 DIGIT_BITS = 15  # of a coordinate in the index of an element of a tensor that TMA copies
 MOST_DIGITS = 4
 MOST_ELEMENTS = 1 << 17  # of a tile

@@ -21,6 +21,7 @@ from lanescope.reader.threads.language.values import load_place, store_place
 from lanescope.reader.threads.memory.storage import (
     DataBytes,
     LocalMemory,
+    Span,
     join_data,
     make_open_data,
     spread_coefficient,
@@ -29,7 +30,6 @@ from lanescope.reader.threads.memory.storage import (
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 _REGISTER_BYTES = 4
 
 

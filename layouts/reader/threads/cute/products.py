@@ -24,13 +24,19 @@ from lanescope.reader.threads.instructions.matrix_loads import make_use
 from lanescope.reader.threads.memory.matrix_reads import MOST, count_sum, note_read
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
-from lanescope.reader.threads.memory.storage import ZERO, DataBytes, LocalMemory, make_open_data, spread_coefficient
+from lanescope.reader.threads.memory.storage import (
+    ZERO,
+    DataBytes,
+    LocalMemory,
+    Span,
+    make_open_data,
+    spread_coefficient,
+)
 from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 Fragment = tuple[CuteTensor, Sequence[int]]  # a tensor, and the indices of its elements in one product
 _REGISTER_BYTES = 4
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.threads.language.numbers import ThreadNumber
-from lanescope.reader.threads.memory.records import LoadedRegister, MatrixLoad, RegisterUse, Span
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, is_zero, make_open_data, make_zeros
+from lanescope.reader.threads.memory.records import LoadedRegister, MatrixLoad, RegisterUse
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Span, is_zero, make_open_data, make_zeros
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

@@ -29,7 +29,7 @@ from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import store_place
-from lanescope.reader.threads.memory.records import MmaUse, RegisterUse, Span
+from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import describe_start, find_added, make_results
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.storage import (
@@ -40,6 +40,7 @@ from lanescope.reader.threads.memory.storage import (
     LocalMemory,
     Pointer,
     ReadBytes,
+    Span,
     is_zero,
     join_data,
     make_open_data,

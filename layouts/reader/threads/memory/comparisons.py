@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber, list_size_names
 from lanescope.reader.threads.language.quotients import Coefficient
-from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import Ints, Span, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 MET, UNMET, DIFFERENT = "met", "unmet", "different"  # by all running threads, by none, by some
 _ENDS = {"<": slice(1, 2), "<=": slice(1, 2), ">": slice(1), ">=": slice(1)}  # the side of k < K that is the end of k
 _LEAST_SIZE = 128  # of a matrix, in a run with known sizes

@@ -19,13 +19,12 @@ from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
-from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, Span, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 MOST = 400
 NEGATED = "this product is subtracted"
 _ALL = (1 << 64) - 1

@@ -20,7 +20,7 @@ from lanescope.cxx.value_class import value_class
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
-from lanescope.reader.threads.memory.records import MmaUse, Span
+from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.memory.storage import (
     OPEN,
     ZEROED,
@@ -30,6 +30,7 @@ from lanescope.reader.threads.memory.storage import (
     LoadRecord,
     Mask,
     Pointer,
+    Span,
     is_zero,
     spread_coefficient,
 )

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from lanescope.cxx.value_class import value_class
 from lanescope.descriptor.matrix import View
 from lanescope.reader.threads.language.numbers import ThreadNumber
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory, Mask
-
-Span = tuple[int, int]
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory, Mask, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

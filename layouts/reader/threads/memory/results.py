@@ -19,7 +19,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber, as_array, make_number
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
+from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore
 from lanescope.reader.threads.memory.storage import (
     CONSTANT,
     EMPTY,
@@ -30,6 +30,7 @@ from lanescope.reader.threads.memory.storage import (
     Ints,
     Mask,
     Pointer,
+    Span,
     convert_to_float,
     is_zero,
     make_open_data,

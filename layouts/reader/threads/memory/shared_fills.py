@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lanescope.ptx.threads import WARP
-from lanescope.reader.threads.memory.storage import Mask, Pointer
+from lanescope.reader.threads.memory.storage import Mask, Pointer, Span
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 Place = tuple[Pointer, int]  # the array of a tensor, and the element where it begins
 Key = tuple[Pointer | int, int]  # of a tile: its array and first element, or KNOWN and its address
 KNOWN = -1  # of the key of a place whose address is known

@@ -13,9 +13,8 @@ import numpy as np
 
 from lanescope.ptx.threads import WARPGROUP
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
-from lanescope.reader.threads.memory.storage import Ints, Mask
+from lanescope.reader.threads.memory.storage import Ints, Mask, Span
 
-Span = tuple[int, int]
 _NOBODY, _SEVERAL = 0, -1  # threads, warps and groups count from 1, as arrays of zeros take no memory
 _PLAIN = 0  # group of a store that is not asynchronous
 

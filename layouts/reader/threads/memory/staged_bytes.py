@@ -10,9 +10,7 @@ import numpy as np
 from lanescope.ptx.threads import WARP, WARPGROUP
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
-
-Span = tuple[int, int]
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, Span
 
 
 class StagedBytes:

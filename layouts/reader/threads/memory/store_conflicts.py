@@ -9,12 +9,11 @@ import numpy as np
 from lanescope.ptx.threads import WARP
 from lanescope.reader.threads.memory.shared_memory import SHARED_BYTES
 from lanescope.reader.threads.memory.shared_order import SharedOrder
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Span, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 _MOST_CLASHES = 8
 _MOST_LOST = 64  # bytes of one store that are compared with what was there
 

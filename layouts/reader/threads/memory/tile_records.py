@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from lanescope.descriptor.matrix import View
-from lanescope.reader.threads.memory.records import MmaUse, Span
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
+from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

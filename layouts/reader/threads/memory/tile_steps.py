@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanescope.reader.threads.barriers.barrier_trace import find_group_step
-from lanescope.reader.threads.memory.storage import Ints, Mask
+from lanescope.reader.threads.memory.storage import Ints, Mask, Span
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 _MOST_STEPS = 8000
 _BULK = {"cp.async.bulk.commit_group": "bulk commit", "cp.async.bulk.wait_group": "bulk wait"}
 ACCESSES = ("store", "load", "copy")

@@ -34,6 +34,7 @@ from lanescope.reader.threads.memory.storage import (
     LocalMemory,
     Mask,
     Pointer,
+    Span,
     spread_coefficient,
 )
 from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.memory.records import MmaUse
     from lanescope.reader.threads.runner import KernelRunner
 
-Span = tuple[int, int]
 _TENSOR = re.compile(r"cp\.async\.bulk\.tensor\.[1-5]d\.")
 _STORE = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor\.[1-5]d\.global\.shared")
 _MOVES = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor|stmatrix\.|wgmma\.mma_async")
