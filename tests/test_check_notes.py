@@ -17,6 +17,7 @@ from lanescope.workbench.text.asm_operands import join_strings
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.test_check_fix import make_finding
+from tests.test_check_origins import KERNEL as ORIGIN_KERNEL
 
 # Two maps fill one buffer in turn; V is read MN-major, a tile of 64 columns from each of its three buffers.
 KERNEL = r"""
@@ -225,3 +226,10 @@ def test_a_mistake_in_a_header_is_listed_once_with_the_repair_of_one_of_its_sour
     assert merge_reports([bare, fixed]).findings == merge_reports([fixed, bare]).findings == [finding]
     elsewhere = replace(moved, place=replace(moved.place, line=moved.place.line + 1))
     assert len(merge_reports([replace(fixed, findings=(elsewhere,)), fixed]).findings) == 2
+
+
+def test_a_wrong_d_that_follows_from_a_descriptor_has_no_note_of_its_own() -> None:
+    """Also beside a comment on kernels: the text has one kernel, and its D is wrong because it reads wrong bytes."""
+    wrong = ORIGIN_KERNEL.replace("1024", "512", 1)
+    report = check_text(f"// what a __global__ function may read\n{wrong}")
+    assert ([one.code for one in report.findings], report.open) == (["sbo_other_width"], ())

@@ -11,6 +11,7 @@ from lanescope.ptx.table.descriptors import VERSION
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.results import STRIDE_DOUBTS, OperandStep, Span, VerifiedOperand
 from lanescope.workbench.source.gaps import CheckedDescriptor
+from lanescope.workbench.text.function_texts import blank_text, find_functions
 
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {
@@ -48,7 +49,8 @@ def is_explained(code: str, known: Collection[str]) -> bool:
 
 def is_misread(text: str, findings: Iterable[_Finding]) -> bool:
     """Return whether descriptors of the only kernel of a text read wrong bytes, from which a wrong D follows."""
-    return text.count("__global__") == 1 and any(finding.code in TITLES for finding in findings)
+    kernels = sum(one.kernel for one in find_functions(blank_text(text)))
+    return kernels == 1 and any(finding.code in TITLES for finding in findings)
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
