@@ -67,12 +67,18 @@ class ProductSearch:
     def find_repair(self, places: Iterable[Span]) -> ProductRepair | None:
         """Return the edit of the only statement of which one makes D A·B. places: where a mistake shows."""
         edits = self._choose_size(self.find_edits(places))
-        if not edits:
-            return None
-        message = (_LOST if D in self.sides else _TWICE) if self.certain else self._describe_pitch(edits[0])
-        if self.sized and len(edits) == 1 and all(map(self.is_size, (self.text[slice(*edits[0].span)], edits[0].text))):
-            message = self._describe_pitch(edits[0]) or _OTHER_SIZE
-        return ProductRepair(self.kernel, edits[0], message)
+        return ProductRepair(self.kernel, edits[0], self._describe_mistake(edits)) if edits else None
+
+    def _describe_mistake(self, edits: Sequence[TextEdit]) -> str:
+        """Describe the mistake that edits undo; "" if D may be another product on purpose."""
+        first, single = edits[0], self.sized and len(edits) == 1
+        names = self.text[slice(*first.span)], first.text
+        if (single or not self.certain) and all(map(self.is_size, names)):
+            if _STRIDE.search(self.text, max(0, first.span[0] - 80), first.span[0]):
+                return _PITCH.format(*names)
+            if single:
+                return _OTHER_SIZE
+        return "" if not self.certain else _LOST if D in self.sides else _TWICE
 
     def _choose_size(self, edits: list[TextEdit]) -> list[TextEdit]:
         """Return the edit by a size if only another size with the same number would do, too: M is seldom a pitch."""
@@ -134,12 +140,6 @@ class ProductSearch:
             around = blank[slice(*function.body)] if function is not None else ""
             given = [*function.parameters, *_SET.findall(around)] if function is not None else []
             yield from list_layout_edits(blank, one, [name for name in dict.fromkeys(given) if self.is_size(name)])
-
-    def _describe_pitch(self, edit: TextEdit) -> str:
-        """Describe a mistake that an edit of a stride undoes, from one size of a matrix to another; "" for another."""
-        strides = _STRIDE.search(self.text, max(0, edit.span[0] - 80), edit.span[0]) is not None
-        names = self.text[slice(*edit.span)], edit.text
-        return _PITCH.format(*names) if strides and all(map(self.is_size, names)) else ""
 
     def _list_statements(self, blank: str, places: Iterable[Span]) -> Iterator[tuple[int, StatementWords]]:
         """Yield (steps, statement) of those that wrong elements come from, and no others alone."""
