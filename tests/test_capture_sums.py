@@ -17,6 +17,7 @@ from lanescope import find
 from lanescope.capture import fills
 from lanescope.capture.file_format import Record
 from lanescope.capture.report import Verified
+from lanescope.capture.tile_sums import SLACK, _mask_close
 from lanescope.ptx.codec import encode_values
 from tests import h200_captures
 from tests.cases import for_each
@@ -298,3 +299,14 @@ def test_a_capture_comes_through_a_pipe(tail: bytes) -> None:
         os.close(ends[0])
         writer.join()
     assert made.exit_code == 0 and made.output.startswith("match")
+
+
+def test_a_sum_may_be_off_by_its_rounding_and_no_more() -> None:
+    """Of f16: 2⁻⁷ of the sum of magnitudes, and a subnormal step, 2⁻²⁴, for each of two products and D; or infinite
+    beyond 65,504.
+    """
+    step = 2.0**-24
+    values = np.array([3 * step, 4 * step, 1 + 2.0**-7, 1 + 2.0**-6, np.inf, np.inf])
+    expected, size = np.array([0, 0, 1, 1, 6e4, 7e4]), np.array([0, 0, 1, 1, 6e4, 7e4])
+    close = _mask_close(values, expected, size, "f16", SLACK["f16"], 2)
+    assert close.tolist() == [True, False, True, False, False, True]
