@@ -118,7 +118,7 @@ def _refuse(message: str, hint: str = "") -> LayoutError:
 
 def _make_meaning(name: str, kind: str, values: dict[str, Any]) -> TextMeaning:
     try:
-        shape, bases = (_tile if kind == "TiledLayout" else _stride)(values)
+        shape, bases = (_make_tiled if kind == "TiledLayout" else _make_strided)(values)
     except LayoutError:
         raise
     except (KeyError, TypeError, IndexError, ValueError):
@@ -135,7 +135,7 @@ def _make_meaning(name: str, kind: str, values: dict[str, Any]) -> TextMeaning:
     )
 
 
-def _tile(values: dict[str, Any]) -> tuple[list[int], dict[str, list[list[int]]]]:
+def _make_tiled(values: dict[str, Any]) -> tuple[list[int], dict[str, list[list[int]]]]:
     """Return the shape of the base tile of a TiledLayout, and the bases of its registers, lanes and warps."""
     tiles = [tuple(tile) for tile in values["tiling"]]
     shape, vector = list(tiles[0]), values["vector_dim"]
@@ -197,7 +197,7 @@ def _list_bases(axes: Sequence[Axis], rank: int) -> list[list[int]]:
     return [basis for axis in reversed(axes) for basis in axis.list_bases(rank)]
 
 
-def _stride(values: dict[str, Any]) -> tuple[list[int], dict[str, list[list[int]]]]:
+def _make_strided(values: dict[str, Any]) -> tuple[list[int], dict[str, list[list[int]]]]:
     """Return the shape of a WGStridedFragLayout, and its bases: vectors over the 128 threads, then over registers."""
     shape = list(values["shape"])
     vector = values["vec_size"] if "vec_size" in values else values["vector_size"]

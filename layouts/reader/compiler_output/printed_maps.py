@@ -158,7 +158,7 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
 
 
 def _is_complete_map(fields: _PrintedFields) -> bool:
-    """Return whether fields belong to a map: a box, and an enumerator of a swizzle or two more that a tile has not."""
+    """Return whether fields are those of a map: a box, and an enumerator of a swizzle or two that no tile has."""
     return (fields.has_field("box") or fields.has_field("channels")) and (
         (fields.has_field("swizzle") and (fields.has_driver_box or "swizzle" in fields.words))
         or sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2

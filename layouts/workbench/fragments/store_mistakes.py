@@ -10,7 +10,7 @@ from lanescope.workbench.results import CheckFinding
 
 
 def find_clashes(run: KernelRunner) -> Iterator[CheckFinding]:
-    """Yield the stores with which two threads store different elements in the same bytes, as far as these are read."""
+    """Yield the stores of two threads that put different elements into the same bytes, if these are read."""
     clashes = run.clashes if run.products or run.descriptors else ()
     read = find_read_bytes(run) if clashes else run.nobody
     for site, first, second, place in clashes:

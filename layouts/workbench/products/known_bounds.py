@@ -1,7 +1,7 @@
 """Find bounds by another size than that of their dimension, in runs with known sizes.
 
-In a run whose tiles divide M, N and K nothing is beyond a right bound. A bound that something is beyond of is wrong if
-D is A·B with another size in its place.
+In a run whose tiles divide M, N and K nothing exceeds a right bound. A bound that something exceeds is wrong if D is
+A·B with another size in its place.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def list_open_bounds(text: str, runs: Sequence[KernelRunner], known: KnownMatric
 def list_bound_edits(
     text: str, runs: Sequence[KernelRunner], known: KnownMatrices, always: Collection[Span] = ()
 ) -> Iterator[TextEdit]:
-    """Yield edits that name another size in a comparison with less than is compared, outside the heads of loops.
+    """Yield edits that put another size into the comparisons whose values reach the size, outside the heads of loops.
 
-    always: comparisons that are changed, too, if all that is compared is less.
+    always: comparisons that are changed even if all values are less.
     """
     blank = blank_text(text)
     for span, size in sorted({key for run in runs for key in run.compared}):
@@ -79,8 +79,8 @@ def describe_bound(text: str, edit: TextEdit) -> CheckFinding:
 
 
 def describe_tail(text: str, edit: TextEdit, reason: str) -> CheckFinding:
-    """Make the finding of a comparison with which the last block stores other elements than those inside D. reason:
-    that it does.
+    """Make the finding of a comparison that makes the last block store other elements than those inside D. reason: the
+    sentence that says so.
     """
     change = f"with {edit.text} in place of {text[slice(*edit.span)]} here"
     message = f"{capitalize_sentence(reason)}: {change}, it stores these."

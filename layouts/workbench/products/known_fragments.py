@@ -51,7 +51,7 @@ class FragmentLister:
         self.read: dict[tuple[int, ...], ReadLines] = {}  # by the origins of an operand's elements
 
     def list_all(self) -> list[KnownFragment] | OpenPart:
-        """Return the fragments, or what of one is not known: also an element of D that is not stored."""
+        """Return the fragments, or what is not known of one, such as an element of D that is stored nowhere."""
         stored = list_stored_warps(self.run)
         factors = self._group_factors()
         found = []
@@ -126,7 +126,7 @@ class FragmentLister:
     def _locate_chain(
         self, chain: Sequence[tuple[MmaUse, _Operand, _Operand]], warp: int
     ) -> tuple[KnownProduct, ...] | OpenPart:
-        """Return the products of a warp that add to one D, or what of one is not known."""
+        """Return the products of a warp that add to one D, or what is not known of one."""
         found = []
         for at, (of_a, at_a), (of_b, at_b) in chain:
             a, b = of_a.get(warp), of_b.get(warp)
@@ -175,7 +175,7 @@ def _count_elements(opcode: str) -> int:
 
 
 def _pair_reads(run: KernelRunner, uses: Sequence[DescriptorUse]) -> tuple[KnownProduct, ...] | OpenPart:
-    """Return the products of the reads of one sum, or what of one is not known."""
+    """Return the products of the reads of one sum, or what is not known of one."""
     sides: dict[str, list[DescriptorUse]] = {"a": [], "b": []}
     for use in uses:
         sides[use.name].append(use)
@@ -222,7 +222,7 @@ def _find_site(use: MmaUse, operand: ArrivedOperand | None) -> tuple[Span, Span 
 
 
 def find_lost(run: KernelRun) -> OpenPart | None:
-    """Return what of a run is not known."""
+    """Return what is not known of a run."""
     runner = run.runner
     if run.why:
         return OpenPart(run.why)

@@ -81,7 +81,7 @@ class StoredTile:
 
     @property
     def is_cropped(self) -> bool:
-        """Whether threads that hold elements of the tile store none: it may have rows that D has not."""
+        """Whether threads that hold elements of the tile store none: it may have rows that D does not have."""
         stores = [store for store in self.stores if isinstance(store, ResultStore)]
         threads = [store.data.thread[store.active][store.data.record[store.active] < 0] for store in stores]
         return self.left > 0 and bool(stores) and len(np.unique(np.concatenate(threads))) < WARP * self.sum.finder.width

@@ -61,7 +61,7 @@ class ReadExplainer:
         what = _STORED if self.events[overwrite.event].kind == "tensor" else _FILLED
         if self.placed[read.event].kind == "copy":
             return self._explain_copy(read, overwrite, what)
-        if self._is_told(read, overwrite):
+        if self._is_released(read, overwrite):
             message = (
                 f"After this arrival, threads may still read shared memory that {what}: each of them must have read it."
             )
@@ -86,11 +86,12 @@ class ReadExplainer:
         if commit < 0:
             message = f"A cp.async.bulk.commit_group is missing before this: no wait_group waits for it, and {pending}"
             return self._report_after(COMMIT, message, read.event)
-        told, apart = self._is_told(read, overwrite), self._find_group(read.agent) != self._find_group(overwrite.agent)
-        past = overwrite.heard if told else overwrite.event
-        before = [(wait, complete) for wait, complete in waits if wait < past or (apart and not told)]
+        released = self._is_released(read, overwrite)
+        apart = self._find_group(read.agent) != self._find_group(overwrite.agent)
+        past = overwrite.heard if released else overwrite.event
+        before = [(wait, complete) for wait, complete in waits if wait < past or (apart and not released)]
         done = next((wait for wait, complete in before if complete), -1)
-        if done >= 0 and apart and not told:
+        if done >= 0 and apart and not released:
             message = f"Nothing makes these threads wait here until the bulk copy has ended: {pending}"
             return Pitfall(CODE, message, self.events[overwrite.event].call)
         if done >= 0:
@@ -105,7 +106,7 @@ class ReadExplainer:
             message = f"A thread waits only for groups that it has committed itself: {pending}"
             return Pitfall(WAIT, message, self.placed[other].call)
         message = f"A cp.async.bulk.wait_group.read of the thread that copies is missing before this: {pending}"
-        place = past if told else self._find_barrier(read.agent, overwrite.agent, commit, past)
+        place = past if released else self._find_barrier(read.agent, overwrite.agent, commit, past)
         return (
             Pitfall(WAIT, message, self.events[place].call) if place >= 0 else self._report_after(WAIT, message, commit)
         )
@@ -113,9 +114,9 @@ class ReadExplainer:
     def _find_group(self, agent: int) -> int:
         return self.agents[agent].warp // GROUP_WARPS
 
-    def _is_told(self, read: PendingRead, overwrite: Overwrite) -> bool:
-        """Return whether the arrival that is heard of is that which lets a tile be overwritten: after the read, or
-        before it without a wait for an mbarrier between.
+    def _is_released(self, read: PendingRead, overwrite: Overwrite) -> bool:
+        """Return whether the threads that overwrite a tile waited for an arrival that releases it: one after the read,
+        or before it without a wait for an mbarrier between.
         """
         between = range(overwrite.heard, read.event)
         waits = any(s.kind in WAITS and s.event in between for s in self.agents[read.agent].steps)

@@ -193,11 +193,11 @@ def _rank_pointer(source_type: ResolvedType, kind: ResolvedType) -> int | None:
     if source_type.const and not kind.const and kind.pointers == 1 == steps:
         return None
     if kind.reference and kind.dims and _get_sizes(source_type) != _get_sizes(kind):  # T (&)[4]
-        return UNKNOWN if _may_have_get_sizes(source_type, kind) else None
+        return UNKNOWN if _may_have_same_sizes(source_type, kind) else None
     return _rank_pointed_types(source_type, kind)
 
 
-def _may_have_get_sizes(source_type: ResolvedType, kind: ResolvedType) -> bool:
+def _may_have_same_sizes(source_type: ResolvedType, kind: ResolvedType) -> bool:
     """Return whether different array sizes may be equal, since one is unknown."""
     return None in (*_get_sizes(source_type), *_get_sizes(kind)) or (not source_type.dims and source_type.const)
 

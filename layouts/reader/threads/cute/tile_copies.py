@@ -67,7 +67,7 @@ def copy_tile(call: CuteCall, source: CuteTensor, target: CuteTensor) -> bool:
         for first in range(0, len(here), run.threads):
             lanes = slice(first, first + run.threads)
             run.mask = np.arange(run.threads) < len(here[lanes])
-            _move(call, (source, here[lanes]), (target, there[lanes]), bytes_)
+            _move_bytes(call, (source, here[lanes]), (target, there[lanes]), bytes_)
     run.mask = outer
     return True
 
@@ -109,8 +109,8 @@ def _group_elements(from_: Ints, to: Ints, size: int, most: int) -> Iterator[tup
     yield from_[::each], to[::each], each * size
 
 
-def _move(call: CuteCall, source: tuple[CuteTensor, Ints], target: tuple[CuteTensor, Ints], size: int) -> None:
-    """Move bytes of a lane each."""
+def _move_bytes(call: CuteCall, source: tuple[CuteTensor, Ints], target: tuple[CuteTensor, Ints], size: int) -> None:
+    """Move the bytes of one run of elements for each lane."""
     run = call.run
     (tensor, here), (other, there) = source, target
     assert tensor.base is not None and other.base is not None
