@@ -50,7 +50,7 @@ def identify_operands(
         if matrix is None:
             filled.append((operand, name))
             continue
-        codes = encode_tile(_parse_array(matrix, operand, name), name, field=operand).codes
+        codes = encode_tile(_parse_array(matrix, operand, name), name, "", operand).codes
         if operand == "b":
             codes = _by_columns(codes, nk, depth, kept, notes)
         operands |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)

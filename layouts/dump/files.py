@@ -43,7 +43,7 @@ class Dump:
             )
 
 
-def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
+def of_file(raw: bytes, base: int = BASE) -> Dump:
     """Return the dump in a file: raw bytes, or a .npy array of numbers.
 
     LayoutError `bad_dump` for an empty, too large or truncated file, and for an array that is not in the order of
@@ -51,28 +51,28 @@ def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
     """
     if len(raw) > MOST_FILE:
         raise _make_error(
-            field, f"The file has {len(raw)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM."
+            "dump", f"The file has {len(raw)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM."
         )
-    data = _parse_npy(raw, field) if raw.startswith(npy.MAGIC) else np.frombuffer(raw, np.uint8)
+    data = _parse_npy(raw) if raw.startswith(npy.MAGIC) else np.frombuffer(raw, np.uint8)
     if not len(data):
-        raise _make_error(field, "The file is empty.", "Copy shared memory to a buffer and write its bytes.")
+        raise _make_error("dump", "The file is empty.", "Copy shared memory to a buffer and write its bytes.")
     if len(data) > MOST_DUMP:
         raise _make_error(
-            field, f"The dump has {len(data)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM."
+            "dump", f"The dump has {len(data)} bytes.", f"At most {MOST_DUMP}: the shared memory of one SM."
         )
     return Dump(data, base)
 
 
-def _parse_npy(raw: bytes, field: str) -> NDArray[np.uint8]:
-    header = _parse_header(raw, field)
+def _parse_npy(raw: bytes) -> NDArray[np.uint8]:
+    header = _parse_header(raw, "dump")
     if header.by_column and len(header.shape) > 1:
         raise _make_error(
-            field,
+            "dump",
             "The array is stored by columns (fortran_order).",
             "Save numpy.ascontiguousarray of it.",
         )
     if header.kind.byteorder == ">":
-        raise _make_error(field, f"The array is big-endian ({header.kind.str}).", "Save the bytes as uint8.")
+        raise _make_error("dump", f"The array is big-endian ({header.kind.str}).", "Save the bytes as uint8.")
     return np.frombuffer(raw, np.uint8, header.data_bytes, header.offset)
 
 
@@ -112,33 +112,31 @@ class ExpectedTile:
     rounded: int = 0
 
 
-def parse_expected_tile(
-    raw: bytes, element: str, operand: str, seen: View, taken: str = "", field: str = "expected"
-) -> ExpectedTile:
+def parse_expected_tile(raw: bytes, element: str, operand: str, seen: View, taken: str = "") -> ExpectedTile:
     """Return the expected tile of a .npy file: (m, k) of A or (k, n) of B, at least as large as the operand.
 
     taken: "values", "bits" for the elements' codes, "" for bits if the file has integers or raw bytes as wide as a
     floating-point element (as NumPy holds bf16 and fp8), else values.
     """
     if len(raw) > MOST_TILE:
-        raise _make_error(field, f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
+        raise _make_error("expected", f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
     if not raw.startswith(npy.MAGIC):
-        raise _make_error(field, "This is not a .npy file.", "Save the expected tile with numpy.save.")
-    header = _parse_header(raw, field)
+        raise _make_error("expected", "This is not a .npy file.", "Save the expected tile with numpy.save.")
+    header = _parse_header(raw, "expected")
     row, name = get_dtype(element), ("m", "k") if operand == "a" else ("k", "n")
     need = (seen.rows, seen.k) if operand == "a" else (seen.k, seen.rows)
     if len(header.shape) != 2 or any(has < least for has, least in zip(header.shape, need, strict=True)):
         turned = " That is the transpose." if header.shape[::-1] == need else ""
         raise _make_error(
-            field,
+            "expected",
             f"The tile is {' × '.join(map(str, header.shape)) or 'one number'}.{turned}",
             f"Operand {operand} is ({', '.join(name)}), at least {need[0]} × {need[1]}.",
         )
-    tile = encode_tile(npy.parse_array(raw, header), row.name, taken, field)
+    tile = encode_tile(npy.parse_array(raw, header), row.name, taken, "expected")
     return tile if operand == "a" else replace(tile, codes=tile.codes.T)
 
 
-def encode_tile(array: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> ExpectedTile:
+def encode_tile(array: NDArray[Any], element: str, taken: str, field: str) -> ExpectedTile:
     """Return the codes of an array's elements, [row][column] as in the array; taken: see `parse_expected_tile`."""
     row = get_dtype(element)
     if taken == "bits" or (not taken and _holds_codes(array.dtype, row)):
