@@ -46,7 +46,7 @@ def describe_picture(svg: str) -> str:
     return unescape(found[1]) if found else ""
 
 
-def render_images(pictures: Sequence[tuple[str, str, str]], alt: str = "") -> str:
+def render_images(pictures: Sequence[tuple[str, str, str]], alt: str) -> str:
     """Return the images of one picture: (theme, SVG, address) each; with two the page's theme shows one."""
     out = []
     for theme, svg, address in pictures:

@@ -61,7 +61,7 @@ def index_page(request: Request) -> Response:
     return render_page(request, "guide/index.html", context)
 
 
-def build_contents(slug: str, sections: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+def build_contents(slug: str, sections: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Build the rail of a page: every page of the guide by group, and the sections of the open one."""
     groups = [(name, [(entry.slug, read_title(entry.slug)) for entry in entries]) for name, entries in GROUPS]
     groups.append((examples.TITLE, [(examples.SLUG, examples.TITLE)]))

@@ -93,7 +93,7 @@ def run_plan(
 
 
 def compare_products(
-    expected: Array, got: Array, disagree: int, source: str, tolerance: Array | float = 0.0
+    expected: Array, got: Array, disagree: int, source: str, tolerance: Array | float
 ) -> dict[str, Any]:
     """Compare D as expected and as measured, [product, row, col], and return the answer."""
     batched = len(expected) > 1

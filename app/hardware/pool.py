@@ -79,7 +79,7 @@ class WorkerProcess:
             raise BrokenWorkerError("worker_garbage", "The worker answered something else than the request.")
         return answer
 
-    def _read_answer(self, until: float, activity: str, seconds: float = START_SECONDS) -> Json:
+    def _read_answer(self, until: float, activity: str, seconds: float) -> Json:
         assert self.process.stdout
         with DefaultSelector() as selector:
             selector.register(self.process.stdout, EVENT_READ)

@@ -104,7 +104,7 @@ def make_random_inputs(
 
 
 def replace_matrices(
-    i: Instruction, random: ProductInputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1
+    i: Instruction, random: ProductInputs, data: Mapping[str, Any], selector: int, steps: int = 1
 ) -> ProductInputs:
     """Replace random matrices by a user's; LayoutError if D could not hold their product."""
     matrices: dict[str, Any] = {**user_matrices.build_matrices(i, data, steps)}

@@ -32,7 +32,7 @@ class StagedProduct:
     memory: dict[str, Array]
 
 
-def build_inputs(plan: ProductPlan, seed: int, data: Mapping[str, Any] | None = None) -> ProductInputs:
+def build_inputs(plan: ProductPlan, seed: int, data: Mapping[str, Any] | None) -> ProductInputs:
     """Build random whole numbers for every step of K, or a user's matrices; the metadata are [step, thread]."""
     random = _make_random_inputs(plan, seed)
     return (

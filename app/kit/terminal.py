@@ -84,7 +84,7 @@ def parse_sizes(text: str) -> list[str] | None:
     return text.replace("x", ",").replace("×", ",").split(",") if text else None
 
 
-def print_answer(answer: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
+def print_answer(answer: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool) -> None:
     """Print an answer as JSON, or as lines for people. Exit status 1 if it is not good."""
     if as_json:
         print_json(answer)

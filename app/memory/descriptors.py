@@ -161,7 +161,7 @@ def decode_word(question: DecodeQuestion) -> Decoded:
     return decode_text(question.word, fit_to_target(question.format, {"target": question.target}))
 
 
-def decode_text(value: object, form: DescriptorFormat = WGMMA) -> Decoded:
+def decode_text(value: object, form: DescriptorFormat) -> Decoded:
     """Decode a descriptor in any spelling. The warnings about its C++ expression come first."""
     descriptor, notes = parse_with_notes(value, form)
     return build_decoded(descriptor, notes)

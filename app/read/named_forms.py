@@ -62,7 +62,7 @@ def _link_list(text: str, words: str, ordered: bool = False) -> str:
     return f"/instructions?q={quote(words)}"
 
 
-def build_list(title: str, link: str, instructions: Sequence[Instruction], notices: Sequence[str] = ()) -> Meaning:
+def build_list(title: str, link: str, instructions: Sequence[Instruction], notices: Sequence[str]) -> Meaning:
     """Build the meaning of a name that several instructions fit, the plainest first."""
     facts = {"ptx": None, "candidates": [form.ptx for form in instructions[:MOST_LISTED]], "operand": None, "all": []}
     if len(instructions) > MOST_LISTED:

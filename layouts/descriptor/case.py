@@ -133,7 +133,7 @@ class DiagnosisCase:
         """The set bits of the program's word outside all fields."""
         return self.actual.reserved
 
-    def matches_actual(self, word: int, free: int = 0) -> bool:
+    def matches_actual(self, word: int, free: int) -> bool:
         """Return whether a word equals the program's word in every bit outside `free`."""
         return not (word ^ self.actual.word) & WORD & ~free
 

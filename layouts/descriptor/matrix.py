@@ -307,7 +307,7 @@ def _make_mode_terms(form: DescriptorFormat) -> NDArray[np.int64]:
 
 
 def compute_offset_before_swizzle(
-    r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, view: View, deep: Any = 8
+    r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, view: View, deep: Any
 ) -> Any:
     """Return the byte offset of (r, k) from the start before the XOR; arguments broadcast.
 

@@ -35,7 +35,7 @@ def make_row(
     change: str,
     wrong: str,
     right: str,
-    links: tuple[tuple[str, str], ...] = (),
+    links: tuple[tuple[str, str], ...],
 ) -> MessageRow:
     """Return the row of an assertion. header: its file below include/; wrong, right: statements."""
     return MessageRow(

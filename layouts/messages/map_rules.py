@@ -37,9 +37,7 @@ class MapRule:
     right: MapCall
 
 
-def _rule(
-    slug: str, rule: str, title: str, *, reason: str, change: str, wrong: MapCall, right: MapCall = _PLAIN
-) -> MapRule:
+def _rule(slug: str, rule: str, title: str, *, reason: str, change: str, wrong: MapCall, right: MapCall) -> MapRule:
     row = MessageRow(
         slug=f"tensor-map-{slug}",
         source=DRIVER,

@@ -46,7 +46,7 @@ def is_xor(instruction: Instruction) -> bool:
     return instruction.types["a"] == "b1" and "xor" in instruction.modifiers
 
 
-def spread_sparse(op: Operand, stored: Array, words: Array, selector: int = 0) -> Array:
+def spread_sparse(op: Operand, stored: Array, words: Array, selector: int) -> Array:
     """Expand a stored sparse A by its metadata [runs, threads] to the dense A [runs, …, rows, columns, products].
 
     LayoutError `bad_metadata` if a metadata word is not legal.

@@ -26,7 +26,7 @@ def get_test_range(name: str) -> tuple[int, int]:
     return min(legal), max(legal)
 
 
-def list_element_bits(name: str, low: int, high: int, padding: int = 0) -> list[int]:
+def list_element_bits(name: str, low: int, high: int, padding: int) -> list[int]:
     """Return the encodings of the integers low … high, shifted up by the padding of their container."""
     bits = codec.encode_values(np.arange(low, high + 1), name)
     return [int(word) << padding for word in bits]

@@ -116,7 +116,7 @@ def _trace_corners(panel: FigurePanel, mask: Mask) -> str:
 
 
 def render_swatches(
-    statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None
+    statuses: IntArray, palette: Palette | None, words: dict[str, str] | None
 ) -> tuple[float, str, str]:
     """Return the legend of a picture's statuses as one line of swatches, 17 high: (width, texts, SVG elements).
 

@@ -92,7 +92,7 @@ def render_markdown(panel: FigurePanel, label: str, threads: frozenset[int] | No
     return format_markdown_grid(*_get_window(panel), _list_texts(panel, label, threads))
 
 
-def render_csv(operand: Operand, panel: FigurePanel | None = None, threads: frozenset[int] | None = None) -> str:
+def render_csv(operand: Operand, panel: FigurePanel | None, threads: frozenset[int] | None = None) -> str:
     """Return CSV with a row per value of each thread: thread, value, register, bit, element.
 
     A panel's window narrows it.

@@ -51,7 +51,7 @@ def _make_type_fields(codes: dict[str, int], high_b: int = 12) -> tuple[KindFiel
     )
 
 
-def _make_sign_fields(negate: dict[str, int] = NO_YES, majors: dict[str, int] = MAJORS) -> tuple[KindField, ...]:
+def _make_sign_fields(negate: dict[str, int], majors: dict[str, int] = MAJORS) -> tuple[KindField, ...]:
     return (
         KindField(BitField("negate_a", 13, 13, title="negate A", meaning="whether A is negated"), negate),
         KindField(BitField("negate_b", 14, 14, title="negate B", meaning="whether B is negated"), negate),

@@ -18,7 +18,7 @@ from lanescope.workbench.descriptors.descriptor_arguments import ArgumentSources
 from lanescope.workbench.descriptors.descriptor_use import DescriptorUse
 from lanescope.workbench.descriptors.uses import find_asm_uses, find_tcgen05_uses
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelText
-from lanescope.workbench.kernels.running_groups import OPEN_BLOCK, BlockShape, evaluate_terms
+from lanescope.workbench.kernels.running_groups import BlockShape, evaluate_terms
 from lanescope.workbench.reads.stage_counters import is_counter
 from lanescope.workbench.reads.stage_distances import find_ring_length
 from lanescope.workbench.results import Span
@@ -126,9 +126,7 @@ def _list_chunks(word: Descriptor, view: View) -> Chunks | None:
     return None if word.has_absolute_lbo else np.unique(reads(word, view) // 16)
 
 
-def list_placed_reads(
-    text: KernelText, products: Iterable[KernelEvent], block: BlockShape = OPEN_BLOCK
-) -> Iterator[PlacedRead]:
+def list_placed_reads(text: KernelText, products: Iterable[KernelEvent], block: BlockShape) -> Iterator[PlacedRead]:
     """Yield the reads of products whose start is in one buffer. block: the threads that run them."""
     sources = ArgumentSources(text.code)
     events = {event.order: event for event in products if isinstance(event.run, AsmRun)}

@@ -167,7 +167,7 @@ def verify_steps(
     *,
     pitfalls: Sequence[Pitfall],
     endless: Collection[str] = (),
-    why: bool = True,
+    why: bool,
 ) -> list[OperandStep]:
     """Verify every execution as a step; without a tile none has a verdict.
 

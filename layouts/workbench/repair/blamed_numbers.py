@@ -76,7 +76,7 @@ def find_grid_place(blank: str, launch: Span) -> Span | None:
     return (made[-1].end() - 1, find_closing(blank, made[-1].end() - 1) + 1) if made else place
 
 
-def list_followed_spans(blank: str, at: Span, calls: Sequence[tuple[str, Span]], item: int | None = None) -> list[Span]:
+def list_followed_spans(blank: str, at: Span, calls: Sequence[tuple[str, Span]], item: int | None) -> list[Span]:
     """List the places through which `follow_number` follows a name: its spellings, from the use to the number."""
     enclosing = list(calls)
     followed = [at]

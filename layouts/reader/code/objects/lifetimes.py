@@ -201,7 +201,7 @@ def release_object(scope: NameScope, value: Any) -> None:
             return
 
 
-def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], returned: Any = None) -> None:
+def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], returned: Any) -> None:
     """Run the destructors of an expression's temporaries in reverse order."""
     for value, state in reversed(ev.temporaries[first:]):
         if value is returned or (state == MADE and value.stored):

@@ -75,7 +75,7 @@ FindValue = Callable[[str], ConditionValue | None]
 DecideUnknown = Callable[[ConditionNode], bool]
 
 
-def make_value(value: int, unsigned: bool = False) -> ConditionValue:
+def make_value(value: int, unsigned: bool) -> ConditionValue:
     return ConditionValue(value & _MASK, unsigned)
 
 

@@ -39,7 +39,7 @@ _WITH_BRACKETS = frozenset(
 )
 
 
-def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
+def blank_attributes(text: str, macros: Iterable[str]) -> str:
     """Blank the attributes of a text; macros: names of macros that expand to attributes only.
 
     >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()

@@ -394,7 +394,7 @@ def forget_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     return None
 
 
-def forget_targets(run: KernelRunner, values: list[Any], name: str = "") -> None:
+def forget_targets(run: KernelRunner, values: list[Any], name: str) -> None:
     """Make the targets of pointers unknown."""
     forget_tensors(run, values, name)
     for value in values:

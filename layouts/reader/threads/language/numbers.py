@@ -80,7 +80,7 @@ def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumbe
     return ThreadNumber({(): value}, kind)
 
 
-def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
+def make_name(name: str, kind: tuple[int, bool]) -> ThreadNumber:
     """Return the value of a name that is not known."""
     return ThreadNumber({(name,): 1}, kind)
 

@@ -89,7 +89,7 @@ def find_component(vector: SizedType, name: str = "x") -> SizedType:
     return item or SizedType(f"{vector.name}.{name}", vector.vector)
 
 
-def make_pointer_type(target: SizedType, dims: tuple[int, ...] = ()) -> SizedType:
+def make_pointer_type(target: SizedType, dims: tuple[int, ...]) -> SizedType:
     """Return the type of a pointer."""
     return SizedType(f"{target.name}*", 8, pointer=True, target=target, dims=dims)
 
