@@ -35,7 +35,7 @@ RIGHT = MAP + CODE
 
 
 def plant(*pairs: tuple[str, str]) -> str:
-    """Return the kernel with each first text in place of the second."""
+    """Return the kernel with each second text in place of the first, wherever it is."""
     text = RIGHT
     for old, new in pairs:
         assert old in text

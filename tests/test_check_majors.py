@@ -13,6 +13,7 @@ import pytest
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.checked import check_text
+from tests.transfer_kernels import plant
 
 KERNELS = Path(__file__).parent / "kernels"
 RIGHT = (
@@ -43,11 +44,7 @@ BY_COORDINATE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 51
 
 
 def check(*edits: tuple[str, str]) -> CheckReport:
-    text = RIGHT
-    for before, after in edits:
-        assert before in text
-        text = text.replace(before, after)
-    return check_text(text)
+    return check_text(plant(*edits, text=RIGHT))
 
 
 @pytest.mark.thorough

@@ -392,10 +392,7 @@ void run(float* A, float* B, float* C) { product<<<1, 32>>>(A, B, C); }
     sample="place",
 )
 def test_an_index_of_the_block_that_only_d_takes(edits: list[tuple[str, str]], place: str) -> None:
-    text = MMA
-    for old, new in edits:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
+    text = plant(*edits, text=MMA)
     found = [text[slice(*one.span)] for one in check_text(text).findings if one.code == "block_index_same"]
     assert found == ([place] if place else [])
 

@@ -205,11 +205,7 @@ def test_slices_of_a_and_b_are_compared(old: str, new: str, code: str, place: st
     ids=["smaller_k", "other_sums", "one_slice", "size", "threads", "added"],
 )
 def test_slices_that_may_be_left_out_or_taken_again_are_no_mistakes(changes: list[tuple[str, str]]) -> None:
-    text = RIGHT
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    assert check_thread_tiles(text, {}).findings == []
+    assert check_thread_tiles(plant(*changes, text=RIGHT), {}).findings == []
 
 
 # a tcgen05 kernel whose descriptor is a union with bit fields, its swizzle chosen by a switch
