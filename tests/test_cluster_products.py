@@ -111,6 +111,12 @@ def test_a_commit_of_a_pair_signals_both_ctas() -> None:
     assert locate_findings(text, check_whole(text).findings) == [("tcgen05_commit_mask", "commit(&done);")]
 
 
+def test_copies_of_a_pair_signal_the_cta_that_waits() -> None:
+    """Each CTA's copies arrive on its own mbarrier here, and only the first CTA waits."""
+    own = plant(('"r"(shared(bar) & 0xFEFFFFFF)', '"r"(shared(bar))'), (LEADER, "shared(&full)"), text=PAIR)
+    assert locate_findings(own, check_whole(own).findings) == [("mbarrier_other", COPY_A)]
+
+
 def test_lanes_of_the_second_cta_may_go_on_from_those_of_the_first() -> None:
     assert run_blocks(plant(("warp * 32 << 16", "rank * 128 + warp * 32 << 16"), text=PAIR)) == OriginReport()
 
