@@ -9,6 +9,7 @@ import pytest
 
 from lanescope.workbench.fragments.fragment_report import FragmentReport
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
+from lanescope.workbench.products.matrix_pitches import _list_tokens
 from lanescope.workbench.text.contents import evaluate_with_choices
 from tests.ampere_kernels import REGISTERS, TEMPLATES
 from tests.cases import for_each
@@ -178,3 +179,11 @@ def test_the_stride_of_a_tensor_is_compared_with_its_shape(right: str, wrong: st
     # M, N and K may be equal where the program compares them
     square = plant(("  using Config =", "  if (M != N || N != K) return;\n  using Config ="), text=planted)
     assert list_lines(square) == [] and list_open(square)
+
+
+def test_rows_are_counted_by_what_a_pitch_multiplies() -> None:
+    """In y * N + x + z * K, y counts rows of N elements and x columns; K is not the length of a row."""
+    assert _list_tokens([("blockIdx.y", "N"), ("blockIdx.x",), ("blockIdx.z", "K")], "N") == (
+        {"blockIdx.x"},
+        {"blockIdx.y"},
+    )
