@@ -109,6 +109,15 @@ def test_scale_factors_are_not_overwritten_before_a_product_reads_them(old: str,
     assert [code for code, _ in find_lines(plant((old, new), text=SCALED))] == codes
 
 
+def test_turns_of_a_loop_of_copies_do_not_overwrite_each_other() -> None:
+    """Before the loop of the products, which reads what all turns have copied."""
+    last = "256 + 32 * k);\n"
+    apart = plant((last, f"{last}      }}\n      for (int k = 0; k < 4; ++k)\n      {{\n"), text=SCALED)
+    assert find_lines(apart) == []
+    ((code, line),) = find_lines(plant((COPY_A, COPY_A.replace(" + 4 * k", "")), text=apart))
+    assert code == "tmem_overlap" and line.startswith("copy(d + 32, ")
+
+
 def test_an_arrival_before_the_loads_is_found() -> None:
     early = plant(
         (ARRIVE, ""),
