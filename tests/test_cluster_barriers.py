@@ -109,11 +109,12 @@ def test_the_address_in_another_block_differs_by_its_rank() -> None:
 
 
 def test_a_multicast_of_a_pair_signals_the_block_of_each_pair_that_its_mbarrier_names() -> None:
-    """Both blocks of a pair send bytes to the mbarrier of its first block."""
+    """Both blocks of a pair send bytes to the mbarrier of its first block, or of its second."""
     one, place = np.ones(1, np.bool_), np.array([64])
     plain, pair = ("cp.async.bulk.tensor.2d.shared::cluster.multicast::cluster", "cp.async.bulk.cta_group::2")
-    targets = [[int(at[0]) >> RANK_BIT for _, _, at in list_targets(of, one, one * 15, place)] for of in (plain, pair)]
-    assert targets == [[0, 1, 2, 3], [0, 0, 2, 2]]
+    calls = (plain, place), (pair, place), (pair, map_address(place, np.array([1])))
+    targets = [[int(to[0]) >> RANK_BIT for _, _, to in list_targets(of, one, one * 15, at)] for of, at in calls]
+    assert targets == [[0, 1, 2, 3], [0, 0, 2, 2], [1, 1, 3, 3]]
 
 
 def _sum_bytes(masks: tuple[int, int], expected: int) -> BarrierBytes:
