@@ -79,6 +79,7 @@ PLACED = "(blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN"
     ("head", "code"),
     [
         (TILE, "auto [row, col] = place();"),
+        (TILE, "Tile at = place(); auto other = at; other.row = 7; int row = at.row, col = at.col;"),  # a copy
         (TILE.replace("return {", "return Tile{"), "const Tile at = place(); int row = at.row, col = at.col;"),
         (
             "__device__ std::tuple<int, int> place() { return {blockIdx.y, blockIdx.x}; }\n",

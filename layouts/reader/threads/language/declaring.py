@@ -54,21 +54,25 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
         value = _evaluate_declared(run, type_, scope)
         if value is None and type_.path[0][0] == "cutlass" and "Convert" in type_.path[-1][0]:
             scope.names[f"{declaration.name}()"] = True
-    kind = _find_other_type(declaration, kind, value)
+    kind = _find_other_type(run, declaration, kind, scope)
     if kind is None or kind.name == "auto":
         scope.names[declaration.name] = hold_value(value, (declaration.value, scope), run.mask)
     else:
         _allocate_local(run, declaration, kind, value, scope)
 
 
-def _find_other_type(declaration: tree.Declaration, kind: SizedType | None, value: Any) -> SizedType | None:
-    """Return the type of a variable: for auto that of an object, or of T (*p)[n], which is given a value later."""
-    type_ = declaration.type
-    if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
+def _find_other_type(
+    run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, scope: Scope
+) -> SizedType | None:
+    """Return the type of a variable: for auto that of a named object, or of T (*p)[n], which is given a value later."""
+    type_, initial = declaration.type, declaration.value
+    is_auto = type_ is not None and type_.name == "auto"
+    if is_auto and initial is None and declaration.arguments is None:
         return make_pointer_type(VOID, ())
-    if isinstance(declaration.value, tree.Name) and declaration.value.last in SPECIAL:
+    if isinstance(initial, tree.Name) and initial.last in SPECIAL:
         return SPECIAL_TYPE
-    return value.type if kind is not None and kind.name == "auto" and is_object(value) else kind
+    place = find_place(run, initial, scope) if is_auto and isinstance(initial, tree.Name | tree.Member) else None
+    return place.type if is_object(place) else kind
 
 
 def _evaluate_declared(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
