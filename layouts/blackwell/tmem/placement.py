@@ -73,7 +73,7 @@ def find_allocation_faults(allocation: Allocation) -> list[PlacementFault]:
 def count_exclusive_columns(target: str) -> int:
     """Return the maximum number of columns of tcgen05.alloc.exclusive on a target; "" for any.
 
-    >>> count_exclusive_columns("sm_107a"), count_exclusive_columns("sm_100f"), count_exclusive_columns()
+    >>> count_exclusive_columns("sm_107a"), count_exclusive_columns("sm_100f"), count_exclusive_columns("")
     (576, 512, 576)
     """
     most = EXCLUSIVE_COLUMNS.get(strip_suffix(target), COLUMNS)

@@ -42,7 +42,7 @@ _WITH_BRACKETS = frozenset(
 def blank_attributes(text: str, macros: Iterable[str]) -> str:
     """Blank the attributes of a text; macros: names of macros that expand to attributes only.
 
-    >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()
+    >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;", ()).split()
     ['int', 'f()', ';']
     """
     names_in_code = {type_name or defined_name for type_name, defined_name in _NAMED.findall(text)}
