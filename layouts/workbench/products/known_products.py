@@ -80,15 +80,28 @@ class KnownJudge(SearchedRun):
 
     def judge_named(self) -> tuple[OpenPart | None, CheckFinding | None]:
         """Judge D, also with M, N and K by other names if the kernel lacks one of them: only a proof counts there."""
+        few = len(self.sizes) < 3
+        square = self._judge_renamed() if few and len(list_sizes(self.text, self.function)) == 1 else None
+        if square is not None:
+            return square
         open_part, mistake = self.judge()
         if open_part is not None and open_part.choices:
             return self._judge_choices(open_part)
-        if mistake is None and open_part is not None and not open_part.whole and len(self.sizes) < 3:
-            for one in chain(list_named_sizes(self.text, self.function, self.recorded, USUAL), self._list_own_sizes()):
-                found = self.rename_sizes(one)
-                if found.judge(explain=False) == (None, None):
-                    return None, None
-        return open_part, mistake
+        if mistake is not None or open_part is None or open_part.whole or not few:
+            return open_part, mistake
+        return self._judge_renamed() or (open_part, None)
+
+    def _judge_renamed(self) -> Verdict | None:
+        """Judge D with M, N and K by other names, of which only a proof counts, or as one number; None if D is open."""
+        named = chain(list_named_sizes(self.text, self.function, self.recorded, USUAL), self._list_own_sizes())
+        runs = [self.rename_sizes(one) for one in named]
+        judged = [run.judge(explain=False) for run in runs[:1]]
+        if (None, None) in judged or any(run.judge(explain=False) == (None, None) for run in runs[1:]):
+            return None, None
+        if not runs or not all(run.is_square for run in runs):
+            return None
+        first = next(runs[0].list_verdicts())
+        return (judged[0][0], runs[0].find_short_grid(first)) if first.grid is not None else None
 
     def _judge_choices(self, open_part: OpenPart) -> tuple[OpenPart | None, CheckFinding | None]:
         """Judge D for each choice of #if; what is wrong with one is wrong if the others cannot be followed."""
@@ -120,7 +133,7 @@ class KnownJudge(SearchedRun):
             if verdict.open is None:
                 return self._judge_right(verdict)
             verdicts.append(verdict)
-        open_part = explain_sizes(verdicts[-1].open, self.sizes)
+        open_part = explain_sizes(verdicts[-1].open, set("mnk") if self.known.names else self.sizes)
         if not explain:
             return open_part, None
         return open_part, self._find_cause(verdicts)
@@ -258,7 +271,8 @@ class KnownJudge(SearchedRun):
         """Return what is certainly wrong with one choice of strides."""
         doubt = any(run.undecided or run.open_loads for run in verdict.runners)
         found = None if doubt else next(filter(None, map(find_wrong_access, verdict.runners)), None)
-        doubt |= may_be_completed(self.text, self.function, self.recorded) or any(map(adds_result, verdict.runners))
+        doubt |= may_be_completed(self.text, self.function, self.recorded, verdict.stored)
+        doubt |= any(map(adds_result, verdict.runners))
         if found is not None or doubt:
             return found
         other = verdict.open.factor if verdict.open is not None else None

@@ -152,7 +152,8 @@ class KnownRun:
         first = judge(sizes, grid)
         yield first
         runs = self.list_lines(first.unsized)
-        for run in sorted(runs, key=lambda run: not run.starts_right(1)) if self.alone == "" else runs:
+        right = [run for run in runs if run.starts_right(1)] if self.alone == "" else []
+        for run in right or runs:
             yield judge(run.choose_sizes()[0], grid)
 
     def list_lines(self, unsized: frozenset[str]) -> list[Self]:

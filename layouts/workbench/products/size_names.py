@@ -13,8 +13,9 @@ from lanescope.cxx.source_text import split_arguments
 from lanescope.inputs import join_words
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.products.known_matrices import KnownMatrices
-from lanescope.workbench.products.known_sizes import is_depth
+from lanescope.workbench.products.known_sizes import KnownSizes, is_depth
 from lanescope.workbench.products.known_sums import KnownFragment, OpenPart, find_other_sum
 from lanescope.workbench.products.product_sizes import is_count, is_leading, shorten_name
 from lanescope.workbench.products.replaced_sizes import list_assigned
@@ -52,7 +53,11 @@ def list_named_sizes(
     used = [name for name in names if re.search(rf"\b{name}\b", text[slice(*function.body)])]
     if len(used) == 1:
         known = KnownMatrices(_SQUARE, _SQUARE, _SQUARE, names={used[0]: "m"})
-        yield NamedSizes(text, _name_host(function, recorded, known)[0], known, alone=True)
+        scaled = _scale_launches(function, recorded, used[0])
+        if scaled:
+            yield NamedSizes(text, scaled, known, alone=True)
+        if not scaled or any(str(one) == "1" for launch in scaled for one in launch.grid[:2]):  # a line of all tiles
+            yield NamedSizes(text, _name_host(function, recorded, known)[0], known, alone=True)
     elif len(names) == len(_LETTERS):
         for chosen in _list_roles(names, _list_inside(function, recorded, names)):
             launches, known = _name_host(function, recorded, replace(usual, names=chosen))
@@ -228,6 +233,31 @@ def _name_host(
     if numbers:
         recorded = [replace(one, arguments=(), members=(), grid=(None, None, None)) for one in recorded]
     return recorded, replace(known, names=names)
+
+
+def _scale_launches(
+    function: FunctionText, recorded: Iterable[KernelLaunchRecord], name: str
+) -> list[KernelLaunchRecord]:
+    """Return the launches of a kernel whose sizes are one number, with _SQUARE in its place and as many of the blocks;
+    none if that is not a whole number of blocks. name: the parameter of the size.
+    """
+    scaled, sizes = list[KernelLaunchRecord](), KnownSizes({})
+    for launch in recorded:
+        given = dict(zip(function.parameters, launch.arguments, strict=False)) if launch.name == function.name else {}
+        own = sizes.evaluate(given.get(name))
+        blocks = [sizes.evaluate(one) or 0 for one in launch.grid]
+        if not own or any(one % own for one in (_SQUARE * count for count in blocks if count != 1)) or 0 in blocks:
+            continue
+        arguments = (_set_number(one, _SQUARE) if sizes.evaluate(one) == own else one for one in launch.arguments)
+        pairs = zip(launch.grid, blocks, strict=True)
+        grid = (one if count == 1 else _set_number(one, count * _SQUARE // own) for one, count in pairs)
+        scaled.append(replace(launch, arguments=tuple(arguments), grid=tuple(grid)))
+    return scaled
+
+
+def _set_number(value: SymbolicInt | None, number: int) -> SymbolicInt | None:
+    """Return a number in place of another one."""
+    return replace(value, const=number) if value is not None else None
 
 
 def _list_constants(text: str, usual: KnownMatrices, letters: Set[str]) -> Iterator[TextEdit]:
