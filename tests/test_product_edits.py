@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from types import MethodType
@@ -324,6 +325,26 @@ int main() {
     ),
     text=TEXT,
 )
+SQUARE = plant(  # all sizes are one number, and a kernel without D checks it
+    (
+        "  gemm<<<",
+        "  naive<<<dim3(N / 16, N / 16), dim3(16, 16)>>>(A, B, reference, N);\n  gemm<<<",
+    ),
+    (
+        "__global__ void __launch_bounds__",
+        """__global__ void naive(const int8_t* A, const int8_t* B, float* C, int N) {
+  int r = blockIdx.y * 16 + threadIdx.y, n = blockIdx.x * 16 + threadIdx.x, sum = 0;
+  for (int k = 0; k < N; ++k) sum += A[r * N + k] * B[n * N + k];
+  C[r * N + n] = sum;
+}
+__global__ void __launch_bounds__""",
+    ),
+    text=re.sub(r"\b[MK]\b", "N", PROGRAM)
+    .replace("int N, int N, int N", "int N")
+    .replace("const int N = 1024, N = 1024, N = 512;", "const int N = 4096;")
+    .replace("sb, N, N, N)", "sb, N)")
+    .replace("float *C, *sa", "float *C, *reference, *sa"),
+)
 
 
 @for_each(
@@ -331,6 +352,9 @@ int main() {
     [
         (TEXT, (WHOLE, "dim3(M / 32, N / 8)"), "tiles_left", "dim3(M / 32"),
         (TEXT, (WHOLE, "dim3(N / 8, N / 32)"), "tiles_left", "dim3(N / 8, N / 32)"),
+        (TEXT, (WHOLE, "dim3(N / 16, M / 32)"), "tiles_left", "dim3(N / 16"),
+        (GIVEN, ("p.N / 8, p.M / 32", "p.N / 8, p.M / 64"), "tiles_left", "p.M / 64"),
+        (SQUARE, ("N / 8, N / 32", "N / 8, N / 64"), "tiles_left", "N / 64"),
         (ONE_DIMENSION, ("/ (N / 8) * 32", "/ (M / 8) * 32"), "product_broken", "/ (M / 8)"),
         (TEXT, ("M * K + row * K", "M * K + row * M"), "product_broken", "row * M"),
         (PROGRAM, ("M * K + row * K", "M * K + row * M"), "product_broken", "row * M"),
@@ -363,10 +387,11 @@ def test_tiles_that_a_launch_leaves_out_and_what_blocks_repeat(
             (WHOLE, "dim3(N / 8 + 1, M / 32 + 1)"),
             ("  const int g =", "  if (blockIdx.x >= N / 8 || blockIdx.y >= M / 32) return;\n  const int g ="),
         ],
+        [(WHOLE, "dim3(16, 16)")],
         [(LAUNCH, PROGRAM[PROGRAM.index("\nint main") :]), ("k < K / 32", "k < K / 64")],
         [("B + blockIdx.z * N * K + (col + g)", "B + blockIdx.z * N * K + (col / 2 * 2 + g)")],
     ],
-    ids=["square", "few rows", "more blocks than tiles", "half of K", "columns as they are"],
+    ids=["square", "few rows", "more blocks than tiles", "one part", "half of K", "columns as they are"],
 )
 def test_a_launch_may_be_for_some_sizes_or_have_more_blocks(changes: list[tuple[str, str]]) -> None:
     assert not check_text(plant(*changes, text=TEXT), search=True).findings

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 import numpy as np
 
 from lanescope.cxx.sizes import ELEMENT_NAMES
-from lanescope.cxx.source_text import COMMENT
+from lanescope.cxx.source_text import COMMENT, split_arguments
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
@@ -46,6 +46,8 @@ HALF_TYPES = {name: kind for name, kind in ELEMENT_NAMES.items() if kind in ("f1
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
 MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # of tensor maps; others may only copy bytes
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
+_GIVEN = re.compile(r">>>\s*\((.*)\)", re.S)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
 
@@ -249,15 +251,44 @@ def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
     return find_condition(blank, loops[-1]) if loops else site
 
 
-def may_be_completed(text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord]) -> bool:
-    """Return whether another kernel may compute the rest of D: one that the same function launches, or one that adds to
-    an array.
+def may_be_completed(
+    text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord], stored: Set[str] = frozenset()
+) -> bool:
+    """Return whether another kernel may compute the rest of D: one that the same function launches, unless it is given
+    other arrays, or one that adds to an array. stored: the parameters that D is stored to, none if they are not known.
     """
     blank = blank_text(text)
     others = (one for one in find_functions(blank) if one.kernel and one.name != function.name)
     if any(_ADDING.search(blank, *one.body) for one in others):
         return True
-    launched: dict[object, set[str]] = {}
+    launched: dict[object, list[KernelLaunchRecord]] = {}
     for launch in recorded:
-        launched.setdefault(find_enclosing_function(blank, launch.call[0]), set()).add(launch.name)
-    return any(function.name in names and len(names) > 1 for names in launched.values())
+        launched.setdefault(find_enclosing_function(blank, launch.call[0]), []).append(launch)
+    return any(_share_result(blank, function, of, stored) for of in launched.values())
+
+
+def is_launched_alone(
+    text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord], stored: Set[str]
+) -> bool:
+    """Return whether all launches of a kernel are one, and no other kernel is given D. stored: see may_be_completed."""
+    own = {tuple(map(str, (*one.grid, *one.arguments, *one.members))) for one in recorded if one.name == function.name}
+    return len(own) == 1 and not _share_result(blank_text(text), function, recorded, stored)
+
+
+def _share_result(blank: str, function: FunctionText, launches: Sequence[KernelLaunchRecord], stored: Set[str]) -> bool:
+    """Return whether one of some launches may give D of a kernel to another kernel."""
+    own = [_list_arguments(blank, one.call) for one in launches if one.name == function.name]
+    others = [_list_arguments(blank, one.call) for one in launches if one.name != function.name]
+    if not own or not others:
+        return False
+    named = [dict(zip(function.parameters, given, strict=False)) for given in own]
+    if not stored or not all(stored <= given.keys() for given in named):
+        return True
+    results = {word for given in named for name in stored for word in _WORD.findall(given[name])}
+    return any(not given or not results.isdisjoint(_WORD.findall(" ".join(given))) for given in others)
+
+
+def _list_arguments(blank: str, call: Span) -> list[str]:
+    """Return the arguments of a launch by <<<…>>>; none of another one."""
+    found = _GIVEN.search(blank, *call)
+    return split_arguments(found[1]) if found is not None else []

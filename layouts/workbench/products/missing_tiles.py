@@ -21,6 +21,7 @@ from lanescope.workbench.products.known_sizes import GivenSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.products.product_origins import Block, OriginFinder, SumOrigin
+from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_result, is_outside, list_all_sums
 from lanescope.workbench.repair.blamed_numbers import find_grid_place
 from lanescope.workbench.results import Span
@@ -30,6 +31,7 @@ from lanescope.workbench.text.loop_texts import list_filling_loops
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
 _OWN_COUNT = re.compile(r"(?<!\.)(?<!->)\bgridDim\b|%nctaid")  # blocks take tiles in turn
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
 _NO_COMPARISON = re.compile(  # a launch, a shift, a member, a template, a directive, an option, a check of CUDA's calls
     r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#\s*(?!define\b).*$|\bif\s*\(\s*argc\b[^()]*\)"
@@ -103,6 +105,18 @@ class TileGrid:
             why = "it counts both by one dimension of D"
         else:
             return ""
+        return self._compare(own, why)
+
+    def find_too_few(self, own: Block, launch: KernelLaunchRecord) -> str:
+        """Return the mistake of a grid that computes too few blocks from a size; "" for others."""
+        pairs = list(zip(own[:2], self.blocks[:2], strict=True))
+        less = [n for n, (one, needed) in enumerate(pairs) if one < needed]
+        if not less or any(one > needed for one, needed in pairs) or not all(_follows_size(launch, n) for n in less):
+            return ""
+        return self._compare(own, "the rest of D is not computed")
+
+    def _compare(self, own: Block, why: str) -> str:
+        x, y, rows, columns = *self.blocks[:2], *self.tile
         return f"{x} × {y} blocks of {rows} × {columns} are needed, and this launch has {own[0]} × {own[1]}: {why}."
 
 
@@ -200,6 +214,18 @@ def find_tile_grid(places: Mapping[Block, Ints], sizes: Span, grid: Block) -> Ti
             x, y = counts if steps[0][0] else counts[::-1]
             return TileGrid((x, y, grid[2]), tile, sizes)
     return None
+
+
+def _follows_size(launch: KernelLaunchRecord, axis: int) -> bool:
+    """Return whether a dimension of a grid is computed from M or N, or from a number that the kernel is given."""
+    blocks = launch.grid[axis] if axis < len(launch.grid) else None
+    if blocks is None:
+        return False
+    given = (*launch.arguments, *(value for *_, value in launch.members))
+    origins = {span for one in given if one is not None for span in one.origin}
+    return not {"m", "n"}.isdisjoint(map(shorten_name, _WORD.findall(str(blocks)))) or not origins.isdisjoint(
+        blocks.origin
+    )
 
 
 def limits_sizes(text: str, names: Iterable[str]) -> bool:

@@ -58,6 +58,11 @@ class ProductVerdict:
         """The fragments of all launches."""
         return [one for of in self.fragments.values() for one in of]
 
+    @property
+    def stored(self) -> set[str]:
+        """The arrays that D is stored to."""
+        return {array for one in self.every for array in one.arrays}
+
 
 class ProductReport(NamedTuple):
     """Mistakes, open points, and the names of the kernels whose tiles of D are those of A·B, or whose O is that of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -14,7 +14,7 @@ import numpy as np
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.broken_products import adds_twice, find_wrong_sides
-from lanescope.workbench.products.known_mistakes import may_be_completed
+from lanescope.workbench.products.known_mistakes import is_launched_alone, may_be_completed
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
 from lanescope.workbench.products.known_sums import UNCOVERED
 from lanescope.workbench.products.missing_tiles import find_launched_grid, find_tile_grid, limits_sizes
@@ -77,7 +77,7 @@ class SearchedRun(KnownRun):
     def _make_search(self, certain: bool) -> ProductSearch | None:
         if self.exact and self.known.k > LONGEST * self.parts:
             return None
-        depths = (self.known.k,) if self.given is not None else _DEPTHS
+        depths = (self.known.k,) if self.given is not None or self.is_square else _DEPTHS
         verdict = next(self._shorten(depths[-1]).list_verdicts())
         if not verdict.runners and not verdict.unsized:  # its first stages may need more of K
             depths = (self.known.k,)
@@ -133,21 +133,38 @@ class SearchedRun(KnownRun):
         """Return whether nothing in the text makes the kernel one for some M and N only."""
         if self.exact or len(self.sizes) < 3 or (self.given is None and not self.choose_sizes()[0].are_named):
             return False
+        return not self._are_sizes_limited
+
+    @property
+    def _are_sizes_limited(self) -> bool:
+        """Return whether something in the text makes the kernel one for some M and N only."""
         sides = (self.known.m, self.known.n)
         names = {
             name for name in (*self._known_sizes.names, *self.function.parameters) if self.known.find(name) in sides
         }
         members = {name for one in self._launches for _, name, _ in one.members if self.known.find(name) in sides}
-        return not limits_sizes(self.text, names | members)
+        return limits_sizes(self.text, names | members)
+
+    @property
+    def is_square(self) -> bool:
+        """Return whether M, N and K are one number."""
+        return len(set(self.known.names.values())) == 1
+
+    def _may_lack_blocks(self, stored: Set[str]) -> bool:
+        """Return whether all of D is that of the blocks of the only launch. stored: the arrays of D."""
+        if self.launches or self.alone or "gridDim" in self.body:
+            return False
+        for_all = self.is_for_all_sizes or (self.is_square and not self._are_sizes_limited)
+        return for_all and is_launched_alone(self.text, self.function, self.recorded, stored)
 
     def find_short_grid(self, verdict: ProductVerdict) -> CheckFinding | None:
-        """Return the finding of the only launch if its grid has M in place of N or N in place of M, and D is A·B with a
-        block for each tile. Fewer blocks may be meant, for a part of D.
+        """Return the finding of the only launch if its grid has M in place of N or N in place of M, or too few blocks
+        for a size, and D is A·B with a block for each tile. Few blocks without a size may be meant, for a part of D.
         """
-        single = len(self.recorded) == len(self._launches) == 1 and self.launches == 0 and not self.alone
-        if verdict.grid is None or not single or "gridDim" in self.body or not self.is_for_all_sizes:
+        own = verdict.grid
+        if own is None or not self._may_lack_blocks(verdict.stored):
             return None
-        sizes, own = self.choose_sizes()[0], verdict.grid
+        sizes = self.choose_sizes()[0]
         around = self._run_blocks(sizes, [(0, 0, 0), (1, 0, 0), (0, 1, 0)][: 2 + (own[1] > 1)], own)
         places: dict[Block, list[Ints]] = {}
         for one in around.every:
@@ -156,7 +173,7 @@ class SearchedRun(KnownRun):
         needed = find_tile_grid(joined, (self.known.m, self.known.n), own)
         if needed is None or (verdict.open == UNCOVERED and all(map(le, needed.blocks, own))):  # none is left out
             return None
-        mistake = needed.find_mistake(own)
+        mistake = needed.find_mistake(own) or needed.find_too_few(own, self._launches[0])
         if not mistake or self._judge_grid(sizes, needed.blocks).open is not None:
             return None
         message = f"With {self.known.m:,} × {self.known.n:,} elements of D, {mistake}"

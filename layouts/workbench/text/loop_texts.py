@@ -16,7 +16,7 @@ _LAUNCH = re.compile(r"<<<|[Ll]aunch")
 _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 _OF_NUMBERS = re.compile(
     r"rand|rng|gen|dist|engine|uniform|float|half|bf16|bfloat|fp\d|int|double|abs|max|min|sqrt|pow|exp|sin|cos|fmod|round"
-    r"|isnan|isinf|cast|print|assert|push_back|size|\bat$|^(?:for|if|while|sizeof|switch|return)$",
+    r"|isnan|isinf|cast|print|exit|abort|assert|push_back|size|\bat$|^(?:for|if|while|sizeof|switch|return)$",
     re.I,
 )
 _WAITS = re.compile(r"\b\w*(?:wait|sync|barrier|acquire|consume)\w*\s*[(.<]", re.I)
