@@ -426,3 +426,22 @@ def test_no_element_is_stored_over_another(place: str, found: bool) -> None:
 def test_a_pitch_that_the_launch_gives_may_be_long() -> None:
     pitch = plant(("int K)", "int K, int pitch)"), ("c[r * N + n]", "c[r * pitch + n]"), text=KERNEL)
     assert not check_whole(pitch + plant(("sb, M, N, K);", "sb, M, N, K, padded);"), text=LAUNCH)).findings
+
+
+@for_each(("place", "count"), [("row", 0), ("row + threadIdx.x / 32", 1)], sample="place")
+def test_warps_may_compute_the_same(place: str, count: int) -> None:
+    changes = ("row = blockIdx.y * 32 + threadIdx.x / 32 * 16 + g", "row = blockIdx.y * 16 + g"), ("M / 32", "M / 16")
+    tile = """  __shared__ float tile[16 * 8];
+  for (int i = 0; i < 4; ++i) tile[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = d[i];
+  __syncthreads();
+  for (int i = threadIdx.x; i < 128; i += 64) C[(blockIdx.y * 16 + i / 8) * N + col + i % 8] = tile[i];
+}
+"""
+    text = (
+        plant(*changes, text=KERNEL + LAUNCH)
+        .replace("blockIdx.z * M * K + row * K", f"({place}) * K")
+        .replace("blockIdx.z * N * K + ", "")
+    )
+    text = text[: text.index("  float* c = C")] + tile + LAUNCH.replace("M / 32", "M / 16")
+    report = judge_results(text, {}, (), {"gemm"})
+    assert len(report.open) == count and not report.mistakes

@@ -27,6 +27,7 @@ from lanescope.workbench.results import Span
 
 _WIDE = 256  # rows or columns of a tile
 # of a product: the origin of its elements by warp, and (the place of its address, its ldmatrix)
+_Stored = Mapping[tuple[int, int], list[StoredWarp]]  # by record and warp
 _Operand = tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]
 
 
@@ -55,16 +56,18 @@ class FragmentLister:
         stored = list_stored_warps(self.run)
         factors = self._group_factors()
         found = []
-        for one in (*self._list_sums(), *self._list_described()):
-            elements = [part for warp in one.warps for part in stored.get((one.record, warp), ())]
+        sums = [*self._list_sums(), *self._list_described()]
+        for one in sums:
+            elements = _list_elements([(one.record, warp) for warp in one.warps], stored)
             if isinstance(one.products, OpenPart):
                 return one.products
-            if count := self._count_left(one, elements):
-                reason = f"where {count} of the elements of this product are stored is not known"
-                return OpenPart(reason, self.run.results[-one.record - 1].span, wrong=WrongPart((2,)))
+            if (left := self._find_unstored(one, elements, sums, stored)) is not None:
+                return left
+            combined = tuple(points for warp in one.warps for points in factors.pop((one.record, warp), ()))
+            if not elements:
+                continue  # other warps compute and store the same
             row, column, place = (np.concatenate(part) for part in zip(*(of[:3] for of in elements), strict=True))
             adds = all(part[3] for part in elements)
-            combined = tuple(points for warp in one.warps for points in factors.pop((one.record, warp), ()))
             placed, products, site = (row, column, place), one.products, elements[0][4]
             arrays = frozenset(part[5] for part in elements)
             a, b = (self.read.setdefault(tuple(id(each.sides[n]) for each in products), {}) for n in (0, 1))
@@ -74,6 +77,21 @@ class FragmentLister:
         for record, _ in factors:
             return OpenPart("elements of this product are combined with others", self.run.results[-record - 1].span)
         return found
+
+    def _find_unstored(
+        self,
+        one: _Sum,
+        elements: Sequence[StoredWarp],
+        sums: Sequence[_Sum],
+        stored: _Stored,
+    ) -> OpenPart | None:
+        """Return that elements of D of a product are stored nowhere, also not by warps that compute the same."""
+        count = self._count_left(one, elements)
+        twins = _list_twins(one, sums) if count else []
+        count = count and self._count_left(one, _list_elements(twins, stored))
+        reason = f"where {count} of the elements of this product are stored is not known"
+        at = self.run.results[-one.record - 1].span if count else None
+        return OpenPart(reason, at, wrong=WrongPart((2,))) if count else None
 
     def list_sums(self) -> list[KnownFragment] | None:
         """Return the sums of a run that has not stored them, None if the products of one are not known."""
@@ -166,6 +184,29 @@ class FragmentLister:
                 size = rows.get("a", 0) * rows.get("b", 0) if in_memory else _count_elements(of_sum[0].opcode)
                 products = begun or _pair_reads(self.run, of_sum)
                 yield _Sum(last[total], of_sum[0].opcode, bits, warps, size, products)
+
+
+def _list_elements(sums: Sequence[tuple[int, int]], stored: _Stored) -> list[StoredWarp]:
+    """Return the stored elements of sums, each (record, warp)."""
+    return [part for of in sums for part in stored.get(of, ())]
+
+
+def _list_twins(one: _Sum, sums: Sequence[_Sum]) -> list[tuple[int, int]]:
+    """Return (record, warp) of the sums of one product that are of the same elements of A and B in all warps."""
+    alike = (of for of in sums if of.record == one.record and of.opcode == one.opcode and _is_same_sum(one, of))
+    return [(of.record, warp) for of in alike for warp in of.warps]
+
+
+def _is_same_sum(one: _Sum, other: _Sum) -> bool:
+    """Return whether two sums are of the same elements of A and B."""
+    if isinstance(one.products, OpenPart) or isinstance(other.products, OpenPart):
+        return False
+    if len(one.products) != len(other.products):
+        return False
+    pairs = zip(one.products, other.products, strict=True)
+    sides = [(left, right) for a, b in pairs for left, right in zip(a.sides, b.sides, strict=True)]
+    named = all((left.array, left.names) == (right.array, right.names) for left, right in sides)
+    return named and all(map(np.array_equal, [left.places for left, _ in sides], [right.places for _, right in sides]))
 
 
 def _count_elements(opcode: str) -> int:
