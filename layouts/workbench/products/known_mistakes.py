@@ -270,9 +270,15 @@ def may_be_completed(
 def is_launched_alone(
     text: str, function: FunctionText, recorded: Sequence[KernelLaunchRecord], stored: Set[str]
 ) -> bool:
-    """Return whether all launches of a kernel are one, and no other kernel is given D. stored: see may_be_completed."""
+    """Return whether all launches of a kernel are one, with whole arrays, and no other kernel is given D. stored: see
+    may_be_completed.
+    """
+    blank = blank_text(text)
+    given = (one for launch in recorded if launch.name == function.name for one in _list_arguments(blank, launch.call))
+    if any(re.search(r"[+\[&]", one) for one in given):
+        return False  # each launch may be for a part of D, such as that of a stream
     own = {tuple(map(str, (*one.grid, *one.arguments, *one.members))) for one in recorded if one.name == function.name}
-    return len(own) == 1 and not _share_result(blank_text(text), function, recorded, stored)
+    return len(own) == 1 and not _share_result(blank, function, recorded, stored)
 
 
 def _share_result(blank: str, function: FunctionText, launches: Sequence[KernelLaunchRecord], stored: Set[str]) -> bool:
