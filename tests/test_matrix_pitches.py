@@ -7,8 +7,10 @@ from functools import lru_cache
 
 import pytest
 
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.workbench.fragments.fragment_report import FragmentReport
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
+from lanescope.workbench.products.equal_sizes import may_be_equal
 from lanescope.workbench.products.matrix_pitches import _list_tokens
 from lanescope.workbench.text.contents import evaluate_with_choices
 from tests.ampere_kernels import REGISTERS, TEMPLATES
@@ -187,3 +189,43 @@ def test_rows_are_counted_by_what_a_pitch_multiplies() -> None:
         {"blockIdx.x"},
         {"blockIdx.y"},
     )
+
+
+EQUAL = [  # what a host has for equal sizes, or for parts of one matrix: a pitch may be that of another matrix there
+    ("  using Config =", "  check_square(M, N, K);\n  using Config ="),
+    ("  using Config =", "  if (M * N != K * K) return;\n  using Config ="),
+    (
+        "run(const void* a, const void* b, float* c, int M, int N, int K) {",
+        "run(const void* a, const void* b, float* c, int n) {\n  const int M = n, N = n, K = n;",
+    ),
+    (
+        "run(const void* a, const void* b, float* c, int M, int N, int K) {",
+        "run(const half_t* c, float* c, int M, int N, int K) {\n  const void *a = c + K, *b = c + K * N;",
+    ),
+    (
+        "run(const void* a, const void* b, float* c, int M, int N, int K) {",
+        "run(Tensor A, Tensor B, const void* a, const void* b, float* c) {\n  CHECK(A.size(0) == A.size(1));"
+        "\n  int M = A.size(0), N = B.size(0), K = A.size(1);",
+    ),
+]
+
+
+@for_each(("old", "new"), EQUAL, sample=2)
+def test_a_host_for_equal_sizes_leaves_a_pitch_open(old: str, new: str) -> None:
+    wrong = plant(TENSORS[0][:2], text=RING)
+    assert list_lines(plant((old, new), text=wrong)) == []
+
+
+def test_equal_numbers_of_a_host_say_nothing_of_a_pitch() -> None:
+    host = "void f(int M, int N, int K) { gemm<<<1, 1>>>(a, b, M, N, K); } int main() { %s }"
+    cases = ["int n = 8; f(n, n, n);", "f(8, 8, 8);", "int M = 8, N = 8, K = 8; f(M, N, K);", "f(n, n, n); f(m, n, k);"]
+    found = [
+        _may_be_equal("__global__ void gemm(half* A, half* B, int M, int N, int K) { }" + host % one) for one in cases
+    ]
+    assert found == [True, False, False, False]
+
+
+def _may_be_equal(text: str) -> bool:
+    call = text.index("gemm<<<")
+    record = KernelLaunchRecord("gemm", (), None, None, (0, 0), call=(call, text.index(";", call)))
+    return may_be_equal(text, "gemm", ["A", "B", "M", "N", "K"], [record], ["M", "N", "K"])

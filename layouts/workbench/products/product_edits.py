@@ -50,7 +50,7 @@ class ProductSearch:
     """A kernel of which D is not A·B. reached: the texts of its functions; proves: returns whether D is A·B after an
     edit; is_size: whether a name is one of M, N and K; verdict: of D, if it tells more than the places of the mistake;
     sides: what is wrong of A, B and D (0, 1 and 2); certain: whether D is wrong for sure; sized: whether it is if an
-    edit replaces a size by another; stores: of D.
+    edit replaces a size by another; equal: whether the program may be for equal sizes alone; stores: of D.
     """
 
     text: str
@@ -62,6 +62,7 @@ class ProductSearch:
     sides: Sequence[int] = ()
     certain: bool = True
     sized: bool = False
+    equal: bool = False
     stores: Sequence[Span] = ()
 
     def find_repair(self, places: Iterable[Span]) -> ProductRepair | None:
@@ -74,7 +75,7 @@ class ProductSearch:
         first, single = edits[0], self.sized and len(edits) == 1
         names = self.text[slice(*first.span)], first.text
         if (single or not self.certain) and all(map(self.is_size, names)):
-            if _STRIDE.search(self.text, max(0, first.span[0] - 80), first.span[0]):
+            if not self.equal and _STRIDE.search(self.text, max(0, first.span[0] - 80), first.span[0]):
                 return _PITCH.format(*names)
             if single:
                 return _OTHER_SIZE

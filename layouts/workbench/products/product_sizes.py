@@ -10,6 +10,7 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.products.equal_sizes import may_be_equal
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
 
@@ -104,10 +105,14 @@ class ProductSizes:
 
     @cached_property
     def may_be_equal(self) -> bool:
-        """Whether the text compares two of the sizes: it may be for equal ones alone, as assert(M == N) says."""
-        name = rf"(?:\w+(?:\.|->))*({'|'.join(re.escape(name) for name in self.values) or '(?!)'})\b"
-        pairs = re.findall(rf"\b{name}\s*[!=]=\s*{name}", blank_text(self.runner.text), re.I)
-        return any(left.lower() != right.lower() for left, right in pairs)
+        """Whether the text may be for equal sizes, or parts of one matrix, alone."""
+        return may_be_equal(
+            self.runner.text,
+            self.kernel.name,
+            [one.name for one in self.kernel.parameters],
+            self.launches,
+            self.values,
+        )
 
     def is_less(self, size: str, other: str) -> bool:
         """Return whether a size is less than another in a launch."""

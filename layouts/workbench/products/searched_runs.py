@@ -14,6 +14,7 @@ import numpy as np
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.broken_products import adds_twice, find_wrong_sides
+from lanescope.workbench.products.equal_sizes import may_be_equal
 from lanescope.workbench.products.known_mistakes import is_launched_alone, may_be_completed
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
 from lanescope.workbench.products.known_sums import UNCOVERED
@@ -87,12 +88,14 @@ class SearchedRun(KnownRun):
         sides, wrong = self._find_sides(verdict, certain)
         if not sides:
             return None
-        sized = not wrong and self.is_for_all_sizes and self._is_certain(verdict)
+        sizes = [one for one in self.function.parameters if self.known.is_size(one)]
+        equal = may_be_equal(self.text, self.function.name, self.function.parameters, self.recorded, sizes)
+        sized = not wrong and not equal and self.is_for_all_sizes and self._is_certain(verdict)
         short = self.shorten_run(self._find_depth(verdict, depths), 1 if verdict.is_first else 0)
         proves = partial(self._is_right_with, short, short.count_to_mistake())
         blank, name = blank_text(self.text), self.function.name
         reached = frozenset(list_reached_texts(blank, find_functions(blank), self.function))
-        return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong, sized)
+        return ProductSearch(self.text, name, reached, proves, self.known.is_size, verdict, sides, wrong, sized, equal)
 
     def _search_lines(self, unsized: frozenset[str], certain: bool) -> ProductSearch | None:
         """Return the search with the strides for which the most products are right, and the least of A, B and D is

@@ -39,7 +39,7 @@ def _list_origins(blank: str, function: FunctionText) -> dict[str, set[_Name]]:
     found: dict[str, set[_Name]] = {}
     for set_name, value in list_assignments(blank, function):
         found.setdefault(set_name, set()).update((function, word) for word in WORD.findall(value))
-    for caller, arguments in () if function.kernel else _list_calls(blank, function):
+    for caller, arguments in () if function.kernel else list_calls(blank, function):
         fits = caller is not None and len(arguments) == len(function.parameters)
         for n, name in enumerate(function.parameters):
             words = WORD.findall(arguments[n]) if fits else [UNKNOWN]
@@ -62,7 +62,7 @@ def list_assignments(blank: str, function: FunctionText) -> list[tuple[str, str]
     return [(one[1], blank[one.end() : end]) for one, end in ends]
 
 
-def _list_calls(blank: str, function: FunctionText) -> Iterator[tuple[FunctionText | None, list[str]]]:
+def list_calls(blank: str, function: FunctionText) -> Iterator[tuple[FunctionText | None, list[str]]]:
     """Yield (the function around it, the arguments) of each call of a function by its name."""
     for one in re.finditer(rf"\b{re.escape(function.name)}\s*(?:<[^;(){{}}]*>\s*)?\(", blank):
         past = find_closing(blank, one.end() - 1)
