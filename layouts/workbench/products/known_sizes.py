@@ -28,7 +28,7 @@ OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 SPLITS = 2  # blocks along z whose number only the launch has
 _OF_TENSOR = r"[A-Za-z_](?:\w|\.|->)*?(?:\.|->)(?:(?:size|dim)\(-?\d\)|(?:shape|sizes)(?:\(\))?\[\d\])"
 _NAME = re.compile(rf"{_OF_TENSOR}|[A-Za-z_][\w.]*")
-_VERSION = re.compile(r"(?<=\w)'\d+\b")  # of a name that several functions have: K'10
+_VERSION = re.compile(r"(?<=\w)'+(?:\d+\b)?")  # of a name that several functions have: K'', K'10
 _NUMBER = re.compile(r"\b\d+\b")
 _NAMES = 3  # of M, N and K
 _CONSTANT = re.compile(r"(?<![\w])k(?=[MNK](?![a-z]))")  # before the name of a constant
