@@ -239,3 +239,17 @@ dim3 grid(cute::round_up(129, cluster.x), 6 / cluster.y);
     for name, statement in [(one.name, one) for one in parse_program(text, ())[0] if hasattr(one, "arguments")]:
         scope.names[name] = LaterValue(statement)
     assert read_sizes(KernelRunner(text, 32, (32, 1, 1), scope), parse_expression("grid"), scope) == (130, 6)
+
+
+LEAF = """template <class T> __global__ void kernel(T* a, int n) { a[0] = n; }
+template <class T> void leaf(T* a, int n) { kernel<T><<<n, 128>>>(a, n); }
+template <class T> void test(void (*f)(T*, int), int n) { T* a; f(a, n); }
+int main() { test<half>(leaf, 4); }
+"""
+
+
+def test_a_template_that_is_passed_as_a_pointer_has_the_types_of_its_arguments() -> None:
+    assert [launch.templates for launch in evaluate_text(LEAF).launches] == [("half",)]
+    # a number is converted to the parameter's type, so that it does not tell this
+    open_ = LEAF.replace("T* a, int n) { kernel", "T a, int n) { kernel")
+    assert ("half",) not in [launch.templates for launch in evaluate_text(open_).launches]

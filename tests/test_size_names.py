@@ -64,6 +64,7 @@ def test_leading_dimensions_and_counts_are_no_sizes() -> None:
 
 def test_a_name_of_another_function_is_no_digit_separator() -> None:
     assert KnownSizes({"K": 384, "split": 2}).evaluate("(K'10 + 31) / 32 * split'4") == 24
+    assert KnownSizes({"m": 1792}).evaluate("(m'' / 128)") == 14
 
 
 @for_each(

@@ -345,10 +345,17 @@ def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
 
 
 def _is_overload_set(closure: Any) -> bool:
-    """Return whether a variable's value is a set of overloads or a template, not a lambda."""
+    """Return whether a variable's value is a set of overloads or a template of which the arguments of a call do not
+    tell the instance, not a lambda.
+    """
     if not isinstance(closure, FunctionSet) or closure.captured is not None or closure.this is not None:
         return False
-    return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
+    function = closure.functions[0]
+    if len(closure.functions) > 1 or not function.templates or closure.templates is not None:
+        return len(closure.functions) > 1
+    pointed = (one.type for one in function.parameters if one.type is not None and one.type.pointers)
+    named = {kind.path[0][0] for kind in pointed if len(kind.path) == 1}  # an argument has exactly this type
+    return not named >= {one.name for one in function.templates}
 
 
 def _map_argument_expressions(

@@ -35,7 +35,8 @@ _TAKEN = r"\s{0,8}<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}[;:,)]"
 _AFTER_USED = re.compile(f"{_CALLED}|{_TAKEN}")
 # before the name of a function that is not a template: kernel = &gemm; or cudaLaunchKernelEx(&config, gemm, a, b)
 _LAUNCHES = r"(?:=|cudaLaunch\w{1,40}\([^;{}]{0,200}?[(,)])\s{0,8}&?"
-_PASSED = r"[(,]\s{0,8}&?"  # before a kernel passed to a function that launches it: run(argc, argv, gemm)
+# before a kernel, or a template that launches it, passed to another function: run(argc, argv, gemm)
+_PASSED = r"[(,]\s{0,8}&?"
 
 
 def has_clue(text: str) -> bool:
@@ -185,11 +186,11 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
             break
         with_clue |= callers
     called_names: set[str] = set()
-    kernels = {f.name for f, _, _ in functions if _is_kernel(f, text)}
+    passed = {f.name for f, _, _ in functions if f.templates or _is_kernel(f, text)}
     for f, _, _ in functions:
         for name in (words[id(f)] & with_clue) - {f.name} - called_names:
             body = texts[id(f)]
-            if _is_used(name, body, f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES):
+            if _is_used(name, body, f"(?:{_LAUNCHES}|{_PASSED})" if name in passed else _LAUNCHES):
                 called_names.add(name)
     return with_clue, called_names
 
