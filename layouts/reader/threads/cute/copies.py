@@ -63,17 +63,15 @@ def _copy(call: CuteCall) -> None:
         if not _copy_whole(call, *values[-2:]):
             forget_tensors(run, values[-1:], call.name)
         return
-    tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
-    if len(tensors) < 2:
-        forget_tensors(run, values, call.name)
+    if len(values) < 2 or not all(isinstance(value, CuteTensor) for value in values[-2:]):
+        forget_tensors(run, values, call.name)  # what comes before these may be a tensor of predicates
         return
-    source, target = tensors[-2:]
     given = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
     element = given.element if isinstance(given, CuteCopy) else given if isinstance(given, ElementCopy) else None
-    nodes = call.node.arguments
-    spans = (nodes[source].span, nodes[target].span)
-    if not copy_tensors(run, element, (values[source], values[target]), spans, call.node.span):
-        forget_tensors(run, [values[target]], call.name)
+    source, target = values[-2:]
+    spans = (call.node.arguments[-2].span, call.node.arguments[-1].span)
+    if not copy_tensors(run, element, (source, target), spans, call.node.span):
+        forget_tensors(run, [target], call.name)
 
 
 def _copy_whole(call: CuteCall, source: Any, target: Any) -> bool:
