@@ -234,10 +234,20 @@ SPELLED = plant(
     ("Stride<Int<BK>, _1>>{}));", "Stride<Int<BK>, _1>>{});"),
     text=RING,
 )
+# Only the arguments of calls, and an explicit instantiation, tell the type of the elements.
+DEDUCED = plant(
+    ("void run(const void* a, const void* b,", "template <class T> void run(const T* a, const T* b,"),
+    ("Traits<half_t, 64", "Traits<T, 64"),
+    text=RING
+    + """template <class T> int launch(const T* a, float* c, int n) { run(a, a, c, n, n, n); return 0; }
+template int launch<half_t>(const half_t* a, float* c, int n);
+""",
+)
 
 
 @pytest.mark.parametrize(
-    ("text", "fragments"), take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2), (SPELLED, 4), (AHEAD, 6)], 2)
+    ("text", "fragments"),
+    take_rows([(RING, 4), (TURNED, 2), (WHOLE_K, 2), (SPELLED, 4), (AHEAD, 6), (DEDUCED, 4)], 2),
 )
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
@@ -397,3 +407,9 @@ def test_a_kernel_that_leaves_parts_of_a_tile_unread_is_judged_by_d() -> None:
     assert locate_findings(planted, check_file(planted, search=True).findings) == [
         ("product_broken", "copy(read_a, tXsA(_, _, k, slot_read), tXrA(_, _, k + 1));")
     ]
+
+
+def test_a_tensor_of_predicates_is_not_the_source_of_a_copy() -> None:
+    right = "copy(load, tAgA(_, _, _, s), tAsA(_, _, _, s));"
+    guarded = "copy_if(load, tAsA, tAgA(_, _, _, s), choose(tAsA)(_, _, _, s));"
+    assert not check_text(plant((right, guarded), text=RING)).findings

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 from lanescope.cute.algebra import make_layout
 from lanescope.cxx.source_text import blank_comments
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
+from lanescope.reader.threads.barriers.clusters import ClusterPlace
 from lanescope.reader.threads.barriers.cutlass_source import GROUPS, LIBRARY, parse_library
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.names import evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.language.program import Scope, enter_definitions, parse_expression
 from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.shared_order import OrderMistakeFound
 from lanescope.reader.threads.memory.storage import Pointer
+from lanescope.reader.threads.run_state import KernelErrorFound, ProductsOverError, StepsOverError
 from lanescope.reader.threads.runner import KernelRunner
 
 _PRODUCT = re.compile(r"mma|ldmatrix|tcgen05|\bgemm\w*\s*[(<]|\bSM\d\d_|\boperator\b")
@@ -78,3 +83,25 @@ def may_multiply(functions: Iterable[tree.Function], texts: Iterable[str]) -> bo
 
 def make_key(value: Any) -> Any:
     return value.known if isinstance(value, ThreadNumber) else getattr(value, "name", None)
+
+
+def place_block(
+    block: tuple[int, int, int], shape: tuple[int, int, int], rank: int, earlier: Sequence[KernelRunner]
+) -> ClusterPlace | None:
+    """Return the place of a block in the cluster that is run; None for one of its own. earlier: runs of others."""
+    if prod(shape) == 1:
+        return None
+    x, y, z = (at // size * size for at, size in zip(block, shape, strict=True))
+    return ClusterPlace(shape, rank, (x, y, z), earlier[rank - 1] if rank % 2 else None)
+
+
+def run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> bool:
+    """Run a kernel; return whether it came to its end, or to a mistake that ends it."""
+    try:
+        runner.run(function.body, scope, runner.everyone)
+    except (OrderMistakeFound, KernelErrorFound, ProductsOverError):
+        return True
+    except (StepsOverError, TraceLostError, RecursionError) as error:
+        runner.lost = str(error) if isinstance(error, TraceLostError) else ""
+        return False
+    return True

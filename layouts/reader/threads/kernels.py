@@ -14,11 +14,24 @@ from lanescope.ptx.threads import WARP
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
 from lanescope.reader.threads.block_sizes import describe_open_block, find_block, find_given_block, read_sizes
-from lanescope.reader.threads.kernel_scopes import bind_sizes, enter_library, find_namesake, make_key, may_multiply
-from lanescope.reader.threads.language.arguments import OPEN_MEMBER, deduce_template_argument, make_argument
+from lanescope.reader.threads.kernel_scopes import (
+    bind_sizes,
+    enter_library,
+    find_namesake,
+    make_key,
+    may_multiply,
+    place_block,
+    run_to_end,
+)
+from lanescope.reader.threads.language.arguments import (
+    OPEN_MEMBER,
+    deduce_called_template,
+    deduce_template_argument,
+    make_argument,
+)
 from lanescope.reader.threads.language.names import evaluate_template
 from lanescope.reader.threads.language.program import (
     FunctionSet,
@@ -40,17 +53,18 @@ from lanescope.reader.threads.launches import (
     is_kernel,
     list_launches,
     list_local_constants,
+    list_plain_calls,
     list_size_macros,
     list_template_uses,
     make_launches,
     read_head,
 )
 from lanescope.reader.threads.memory.number_tape import NumberTape
-from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, SharedOrder
+from lanescope.reader.threads.memory.shared_order import SharedOrder
 from lanescope.reader.threads.memory.tile_records import TileSetup, find_grid
 from lanescope.reader.threads.memory.tile_trace import TileTrace
 from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCounts
-from lanescope.reader.threads.run_state import KernelErrorFound, LaunchedInstance, ProductsOverError, StepsOverError
+from lanescope.reader.threads.run_state import LaunchedInstance
 from lanescope.reader.threads.runner import KernelRunner
 
 MOST_KERNELS = 24
@@ -230,7 +244,7 @@ class _Program:
         runs: list[KernelRunner] = []
         complete = True
         for rank in range(prod(shape)):
-            place = self._place_block(shape, rank, runs)
+            place = place_block(self.tiles.block if self.tiles is not None else (0, 0, 0), shape, rank, runs)
             runner = self._make_runner(block, function.name, launch.instance, place)
             runner.strides, runner.tensor_ends = host.strides, host.tensor_ends
             self._set_grid(runner, host, launch, enclosing)
@@ -277,16 +291,6 @@ class _Program:
         most = MOST_CTAS if self.tiles is None else MOST_TILE_CTAS
         return (x, y, z) if 0 < x * y * z <= most else (1, 1, 1)
 
-    def _place_block(
-        self, shape: tuple[int, int, int], rank: int, earlier: Sequence[KernelRunner]
-    ) -> ClusterPlace | None:
-        """Return the place of a block in the cluster that is run; None for one of its own. earlier: runs of others."""
-        if prod(shape) == 1:
-            return None
-        block = self.tiles.block if self.tiles is not None else (0, 0, 0)
-        x, y, z = (at // size * size for at, size in zip(block, shape, strict=True))
-        return ClusterPlace(shape, rank, (x, y, z), earlier[rank - 1] if rank % 2 else None)
-
     def _run_with_arguments(
         self, runner: KernelRunner, function: tree.Function, scope: Scope
     ) -> tuple[KernelRunner, bool]:
@@ -296,7 +300,7 @@ class _Program:
         if runner.unsized:
             return runner, False
         try:
-            return runner, _run_to_end(runner, function, scope)
+            return runner, run_to_end(runner, function, scope)
         except CountFoundError:
             again = self._make_runner(runner.block, runner.kernel, runner.instance, runner.cluster)
             again.grid = runner.grid
@@ -314,15 +318,26 @@ class _Program:
         """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults.
         element: for types that are not known; depth: of the calls that lead to it.
         """
-        uses = list_template_uses(host.text, around.name) if around is not None and around.templates else []
+        if around is None or not around.templates:
+            return
+        uses = list_template_uses(host.text, around.name)
         callers = [(use, self._enter_caller(host, at, depth)) for use, at in uses]
-        for n, parameter in enumerate(around.templates if around is not None else ()):
+        enclosing.names |= dict.fromkeys(one.name for one in around.templates)
+        if depth and not uses:
+            self._deduce_launcher(host, around, enclosing, depth)
+        for n, parameter in enumerate(around.templates):
             values = (evaluate_template(host, use[n], caller) for use, caller in callers if n < len(use))
-            value = next((value for value in values if value is not None), None)
+            value = next((value for value in values if value is not None), enclosing.names[parameter.name])
             if value is None and parameter.default is not None:
                 value = evaluate_template(host, parameter.default, enclosing)
             value = value if value is not None else find_namesake(host, parameter)
             enclosing.names[parameter.name] = value if value is not None else element if parameter.is_type else None
+
+    def _deduce_launcher(self, host: KernelRunner, around: tree.Function, enclosing: Scope, depth: int) -> None:
+        """Bind the template parameters of a function that the arguments of its calls give."""
+        for given, at in list_plain_calls(host.text, around.name):
+            outer = find_function_around(self.body, at), self._enter_caller(host, at, depth)
+            deduce_called_template(host, around, given, outer, enclosing)
 
     def _enter_caller(self, host: KernelRunner, at: int, depth: int) -> Scope:
         """Return the scope of a place, with the constants and template arguments of the function around it."""
@@ -383,15 +398,3 @@ class _Program:
 def _is_open(launch: KernelLaunch) -> bool:
     """Return whether a template argument of a launch is not known."""
     return OPEN in str(launch.templates)
-
-
-def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> bool:
-    """Run a kernel; return whether it came to its end, or to a mistake that ends it."""
-    try:
-        runner.run(function.body, scope, runner.everyone)
-    except (OrderMistakeFound, KernelErrorFound, ProductsOverError):
-        return True
-    except (StepsOverError, TraceLostError, RecursionError) as error:
-        runner.lost = str(error) if isinstance(error, TraceLostError) else ""
-        return False
-    return True

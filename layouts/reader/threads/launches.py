@@ -216,6 +216,16 @@ def list_template_uses(text: str, name: str) -> list[tuple[tuple[tree.Expression
     return list(uses.items())[:MOST_LAUNCHES]
 
 
+def list_plain_calls(text: str, name: str) -> list[tuple[tuple[tree.Expression, ...], int]]:
+    """List the arguments that a text calls a function template with, and where, without template arguments."""
+    found = []
+    for match in re.finditer(rf"(?:\breturn\s+|[;{{}}(,=?:]\s*)(?:\w+::)*({re.escape(name)})\s*\(", text):
+        _, end = split_list(text, match.end(), min(len(text), match.end() + 2000))
+        call = parse_expression(f"f({text[match.end() : end]})")
+        found += [(call.arguments, match.start(1))] if isinstance(call, tree.Call) and call.arguments else []
+    return found[:MOST_LAUNCHES]
+
+
 def group_launches(
     recorded: Iterable[KernelLaunchRecord],
 ) -> dict[tuple[tuple[str, ...], tuple[int, ...]], list[KernelLaunchRecord]]:

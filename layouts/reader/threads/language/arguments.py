@@ -163,6 +163,27 @@ def deduce_template_argument(
         _deduce_template_arguments(inner, type_, value.type)
 
 
+def deduce_called_template(
+    host: KernelRunner,
+    function: tree.Function,
+    arguments: Sequence[tree.Expression],
+    outer: tuple[tree.Function | None, Scope],
+    inner: Scope,
+) -> None:
+    """Bind the type parameters of a function that its call gives by the types of the arguments. outer: the function
+    around the call, and its scope.
+    """
+    caller, enclosing = outer
+    given = {one.name: one.type for one in caller.parameters} if caller is not None else {}
+    for parameter, argument in zip(function.parameters, arguments, strict=False):
+        type_ = given.get(argument.last) if isinstance(argument, tree.Name) else None
+        kind = find_type(host, type_, enclosing) if type_ is not None else None
+        if kind is None:
+            deduce_template_argument(host, parameter, argument, enclosing, inner)
+        elif parameter.type is not None and parameter.type.pointers == kind.pointer:
+            _deduce_template_arguments(inner, parameter.type, (kind.target or kind) if kind.pointer else kind)
+
+
 def _find_declared_value(host: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
     """Return the value of CuTe of a variable that is declared with its type alone."""
     found = scope.names.get(node.last) if isinstance(node, tree.Name) else None
