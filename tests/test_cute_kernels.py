@@ -411,5 +411,5 @@ def test_a_kernel_that_leaves_parts_of_a_tile_unread_is_judged_by_d() -> None:
 
 def test_a_tensor_of_predicates_is_not_the_source_of_a_copy() -> None:
     right = "copy(load, tAgA(_, _, _, s), tAsA(_, _, _, s));"
-    guarded = "copy_if(load, tAsA, tAgA(_, _, _, s), choose(tAsA)(_, _, _, s));"
+    guarded = "copy_if(load, tAsA(_, _, 0, _), tAgA(_, _, _, s), choose(tAsA)(_, _, _, s));"
     assert not check_text(plant((right, guarded), text=RING)).findings
