@@ -51,7 +51,7 @@ def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
     for array, one, put in chain(list_placed(finder.run), _list_boxed(finder)):
         for warp, row, column, at in places.split_warps(one, put):
             total = finder.find_sum(-one.record - 1, warp)
-            if total is not None and all(last.in_memory or last.mask[one.lanes].all() for last in total.products[-1:]):
+            if total is not None and all(last.in_memory or last.mask[one.thread].all() for last in total.products[-1:]):
                 made = np.stack([total.rows[row], total.columns[column]], axis=1)
                 of_warp = one.thread // WARP == warp
                 lanes, inside = np.broadcast_to(one.lanes, one.thread.shape), np.stack([row, column], axis=1)
