@@ -268,3 +268,27 @@ EARLY = "".join(reversed(RELEASE.splitlines(keepends=True)))
 def test_a_copy_fills_a_stage_again_after_the_products_that_read_it(text: str, old: str, new: str, line: str) -> None:
     assert list_reads(text, ()) == []
     assert list_reads(text, ((old, new),)) == [("store_order_missing", line)]
+
+
+COPY = COPY_OUT[COPY_OUT.index("    if (threadIdx") :]
+BY_PRODUCER = plant(  # thread 0, which multiplies nothing, copies the tile of both warpgroups
+    ("    if (group < 0) continue;\n", "    if (group >= 0) {\n"),
+    ('    asm volatile("bar.sync %0, 128;" ::"r"(group + 2));\n' + COPY, "    }\n    __syncthreads();\n" + COPY),
+    ("% 128 == 0) {\n      tma_store(&tc, staged, col, row + group * BM", "== 0) {\n      tma_store(&tc, sB, col, row"),
+    ("init_barrier(tile_end, 2)", "init_barrier(tile_end, 1)"),
+    ("C, M, N, BM, BN", "C, M, N, 2 * BM, BN"),
+    text=STAGED,
+)
+
+
+def test_a_thread_that_multiplies_nothing_may_copy_d() -> None:
+    assert list_reads(BY_PRODUCER, ()) == []
+    ((code, line),) = list_reads(BY_PRODUCER, (("8 * h) * BN", "4 * h) * BN"),))
+    assert code == "result_misplaced" and line.startswith(STORE[:6])
+
+
+def test_a_fence_of_the_compiler_changes_no_register() -> None:
+    fence = '      for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(d[i]) :: "memory");\n'
+    fenced = plant(("      warpgroup_arrive();\n", f"{fence}      warpgroup_arrive();\n"), text=KERNEL)
+    assert run_blocks(fenced).open == ()
+    assert list_reads(fenced, (("lane / 4 + 8 * h) * BN", "lane / 8 + 8 * h) * BN"),)) != []

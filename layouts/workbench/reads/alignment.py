@@ -66,7 +66,10 @@ def _name_variables(text: str, alignments: Mapping[str, int]) -> dict[str, int]:
             continue
         aliases = re.findall(rf"\busing\s+(\w+)\s*=\s*(?:typename\s+)?{name}\b", text)
         types = "|".join((name, *aliases[:MOST_NAMES]))
-        for variable in re.findall(rf"\b(?:{types})\b\s*(?:<[^<>;{{}}]*>)?\s*[&*]?\s*(\w+)\s*[=;\[,(]", text):
+        of_type = rf"\b(?:{types})\b\s*(?:<[^<>;{{}}]*>)?\s*[&*]?"
+        declared = re.findall(rf"{of_type}\s*(\w+)\s*[=;\[,(]", text)
+        casts = re.findall(rf"\bauto\s*[&*]?\s*(\w+)\s*=\s*\*?\s*reinterpret_cast\s*<\s*{of_type}\s*>", text)
+        for variable in (*declared, *casts):
             found[variable] = min(amount, found.get(variable, amount))
     return found
 

@@ -250,6 +250,12 @@ class AsmCode:
             return self.run.calls[-1]
         return node.span if node is not None else self.assembly.span
 
+    def keep_updated(self) -> None:
+        """Leave the operands that are read and written as they are: without an instruction, as in a fence of the
+        compiler, nothing changes them.
+        """
+        self.written |= {n for n, (kind, _) in enumerate(self.assembly.operands) if kind.startswith("+")}
+
     def write_outputs(self) -> None:
         """Write the outputs; those that nothing computed become unknown."""
         for n, (kind, expression) in enumerate(self.assembly.operands):

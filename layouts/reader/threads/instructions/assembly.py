@@ -77,6 +77,8 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
         for statement in found:
             if not statement.opcode.startswith("."):
                 _run_instruction(code, statement)
+        if not found:
+            code.keep_updated()
     code.write_outputs()
 
 
