@@ -167,6 +167,8 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
         ("if (M % 128 || N % 64 != 0) return 1;", False),
         ("if (M > 4096) return 1;", True),
         ("TORCH_CHECK(is_small(M));", True),
+        ("M = std::min(M, 128);", True),
+        ("M = read_size(file);", False),
         ("int tiles = M < 64 ? 1 : M / 64;", True),
     ],
 )

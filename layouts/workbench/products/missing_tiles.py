@@ -32,7 +32,7 @@ TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
 _LINES = "rows", "columns"
 _OWN_COUNT = re.compile(r"(?<!\.)(?<!->)\bgridDim\b|%nctaid")  # blocks take tiles in turn
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max)\b|CHECK|REQUIRE|ASSERT")
+_CONDITION = re.compile(r"[<>?]|[=!]=|\b(?:if|while|assert|min|max|clamp)\b|CHECK|REQUIRE|ASSERT")
 _NO_COMPARISON = re.compile(  # a launch, a shift, a member, a template, a directive, an option, a check of CUDA's calls
     r"<<<|>>>|<<|>>|->|<[\w:*&,\s]*>|\btemplate\s*<[^;{}<>]*>|^[ \t]*#\s*(?!define\b).*$|\bif\s*\(\s*argc\b[^()]*\)"
     r"|\b(?:CU(?:DA)?_\w*CHECK|\w*CHECK_CU(?:DA)?)\b",
@@ -238,7 +238,7 @@ def limits_sizes(text: str, names: Iterable[str]) -> bool:
     host = blank_spans(blank, sorted([*kernels, *(loop.head for loop in list_filling_loops(blank))]))
     either = "|".join(map(re.escape, sizes)) or "(?!)"
     multiple = rf"\b(?:{either})\s*%\s*(?!(?:{either})\b)\w+(?:\s*[!=]=\s*0)?"
-    given = rf"\b(?:{either})\s*=(?!=)"
+    given = rf"\b(?:{either})\s*=(?!=|[^;{{}}]*\b(?:min|max|clamp)\b)"
     statements = re.split(r"[;{}]", _NO_COMPARISON.sub(" ", re.sub(f"{multiple}|{given}", " ", host)))
     if any(_CONDITION.search(one) and not sizes.isdisjoint(re.findall(r"\w+", one)) for one in statements):
         return True
