@@ -127,7 +127,12 @@ def test_of_a_pair_of_ctas_each_holds_half_of_a_and_of_b() -> None:
 
 @for_each(
     ("kind", "types", "step", "inner"),
-    [("tf32", 2 << 7 | 2 << 10, 32, 32), ("f8f6f4", 0, 32, 128), ("i8", 1 << 7 | 1 << 10, 32, 128)],
+    [
+        ("tf32", 2 << 7 | 2 << 10, 32, 32),
+        ("f8f6f4", 0, 32, 128),
+        ("f8f6f4", 3 << 7 | 5 << 10, 32, 128),  # e2m3 and e2m1: 16 elements take 16 bytes, too
+        ("i8", 1 << 7 | 1 << 10, 32, 128),
+    ],
 )
 def test_the_kind_and_the_types_say_how_wide_elements_are(kind: str, types: int, step: int, inner: int) -> None:
     data = {"tf32": "FLOAT32", "f8f6f4": "UINT8", "i8": "UINT8"}[kind]

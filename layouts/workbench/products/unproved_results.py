@@ -19,6 +19,7 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.storage import Ints, Mask
+from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.products.changed_elements import find_changed
 from lanescope.workbench.products.factor_places import MatrixPoints, Points, find_other_factor, list_factors
@@ -37,6 +38,7 @@ OUTSIDE = "multiplies rows or columns outside the matrices"
 UNSHOWN = "the blocks that were run do not show that all of its tiles are computed, each once"
 PRODUCT = "D", "A·B"
 AGAIN, AMONG = "again", "among"  # how blocks along z overlap others
+_GLOBAL_BITS = {one.name: one.bits for one in MAP_TYPES}  # of an element in global memory, where nothing is padded
 _DIMS, _STRIDES = 4, 5  # which arguments of cuTensorMapEncodeTiled globalDim and globalStrides are
 _NO_SIZE = re.compile(r"sizeof\s*\([^()]*\)|\b\w+_t\b|\bstatic_cast\b")
 Tiles = Mapping[str, Sequence[StoredTile]]
@@ -151,7 +153,7 @@ def judge_map_strides(finders: Finders, sizes: KnownSizes) -> tuple[Pitfall | No
     for one in _list_maps(finders, list_all_sums(finders)):
         stride = one.strides[0] if one.strides else None
         stride = sizes.evaluate(one.symbols.get("strides[0]")) if stride is None else stride
-        length, bits = measure_tensor(one)[0], one.element_bits or 0
+        length, bits = measure_tensor(one)[0], _GLOBAL_BITS.get(one.data_type or "", one.element_bits or 0)
         if (overlap := _find_overlapping_panels(one, finders[0].run.text)) is not None:
             return overlap, ""
         if stride is None or length is None or stride * 8 == length * bits:

@@ -55,7 +55,7 @@ class TensorSums:
         lane = int(event.mask.argmax())
         instruction = find_described_mma(event.opcode.partition(event.verb)[2], int(event.operands["idesc"][lane]))
         if instruction is None:
-            raise TraceLostError("the instruction descriptor of a tcgen05.mma is not legal, or its elements are padded")
+            raise TraceLostError("the instruction descriptor of a tcgen05.mma is not legal, or of a sparse product")
         reason = _explain_unfollowed(event, instruction)
         if reason:
             raise TraceLostError(reason)
