@@ -201,6 +201,15 @@ def test_parities_alternate_also_from_one_place_to_another() -> None:
     assert found == [[], ["mbarrier_parity"], ["mbarriers_open"]]
 
 
+def test_a_helper_of_both_loops_flips_the_parity() -> None:
+    helper = "__device__ void advance(int& q, int& phase) { FLIP }\n__device__ void arrive("
+    text = RIGHT.replace(FLIP, "advance(q, phase);").replace("__device__ void arrive(", helper)
+    right, wrong = (text.replace("FLIP", flip) for flip in (FLIP, FLIP.replace(" phase ^= 1;", "")))
+    assert find_lines(right) == []
+    ((code, line),) = find_lines(wrong)
+    assert code == "mbarrier_parity" and "void advance(" in line
+
+
 def test_a_poll_is_used_before_that_of_another_phase() -> None:
     """ready = poll(full[q]), other = poll(full[r]): which of them a loop repeats is not followed."""
     lanes = np.arange(32)

@@ -90,24 +90,23 @@ def _list_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> I
 
 
 def list_joint_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
-    """Yield all waits whose parity never changes, of several mbarriers, with parities that alternate together."""
+    """Yield all waits whose parity never changes, at several places, with parities that alternate from theirs on."""
     values: dict[Span, set[int]] = defaultdict(set)
     turns: dict[Span, int] = defaultdict(int)
     for step, turn in (one for agent in agents for one in list_turns(agent)):
         values[events[step.event].site].add(step.value)
         turns[events[step.event].site] = max(turns[events[step.event].site], turn)
     fixed = {site for site, seen in values.items() if len(seen) == 1 and turns[site]}
-    constants = {value for site in fixed for value in values[site]}
-    if len(fixed) < 2 or len(constants) != 1:
+    if len(fixed) < 2:
         return
-    first = constants.pop()
-    parities = {
-        (n, step.event): (turn + first) % 2
+    waits = [
+        (n, step, (turn + step.value) % 2)
         for n, agent in enumerate(agents)
         for step, turn in list_turns(agent)
         if events[step.event].site in fixed
-    }
-    changed = min(event for (_, event), parity in parities.items() if parity != first)
+    ]
+    parities = {(n, step.event): parity for n, step, parity in waits}
+    changed = min(step.event for _, step, parity in waits if parity != step.value)
     yield ProtocolRepair("mbarrier_parity", events[changed].site, changed, {}, parities)
 
 
