@@ -140,3 +140,45 @@ def test_comments_may_be_between_the_strings_of_an_instruction() -> None:
     wrong = plant(("1, 1, 0, 0;", "1, 1, 0, 1;"), text=TMA)
     found = [check_text(text) for text in (wrong, plant(comments, text=wrong))]
     assert [[one.code for one in report.findings] for report in found] == [["wrong_transpose"]] * 2
+
+
+# words of two rows ----------------------------------------------------------------------------------------------------
+
+WORDS = r"""#include <cstdint>
+__global__ void gemm(const uint32_t* A, const uint32_t* B, float* C, int M, int N, int K) {  // a word has two k
+  const int lane = threadIdx.x, g = lane / 4, t = lane % 4, m0 = blockIdx.x * 16, n0 = blockIdx.y * 8;
+  float d[4] = {};
+  for (int k = 0; k < K / 2; k += 8) {
+    const uint32_t* a = A + (m0 + g) * (K / 2) + k + t;
+    const uint32_t* b = B + (k + t) * N + n0 + g;  // row k / 2 has the words of every n
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[8 * (K / 2)]), "r"(a[4]), "r"(a[8 * (K / 2) + 4]), "r"(b[0]), "r"(b[4 * N]));
+  }
+  for (int i = 0; i < 4; ++i) C[(m0 + g + i / 2 * 8) * N + n0 + t * 2 + i % 2] = d[i];
+}
+void run(const uint32_t* A, const uint32_t* B, float* C, int M, int N, int K) {
+  gemm<<<dim3(M / 16, N / 8), 32>>>(A, B, C, M, N, K);
+}
+"""
+
+
+ROWS = "(k + t) * N + n0 + g;"
+HALVES = "const uint32_t* b = B + (k + t) * N + n0 + g;"  # from B[K][N] of half, a word has two columns
+
+
+@for_each(
+    ("old", "new", "found"),
+    [
+        (ROWS, ROWS, []),
+        (ROWS, "(k + t) * N + n0 + g / 2;", ["fragment_mismatch"]),
+        (
+            HALVES,
+            "const uint32_t* b = (const uint32_t*)((const half*)B + (k + t) * N + n0 + g);",
+            ["fragment_mismatch"],
+        ),
+    ],
+)
+def test_words_of_two_k_may_lie_a_row_apart(old: str, new: str, found: list[str]) -> None:
+    assert list_codes(plant((old, new), text=WORDS)) == found

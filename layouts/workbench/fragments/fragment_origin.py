@@ -14,6 +14,7 @@ from lanescope.workbench.fragments.computed_operands import is_computed
 from lanescope.workbench.text.known_values import find_common_value
 
 Ints = NDArray[np.int64]
+REGISTER_BITS = 32
 FACTOR_GROUP = 8  # elements along K that have the same scale, at least
 
 
@@ -60,8 +61,12 @@ class FragmentOrigin:
     @cached_property
     def k_order(self) -> tuple[int, ...] | None:
         """The K that each column counts, from 0 and without a common factor; None if ambiguous."""
-        steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
-        return find_common_value(_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps)
+        steps = {name: g[0] - g[0, 0] for name, g in zip(self.names, self.places, strict=True)}
+        moving = {name: step for name, step in steps.items() if step.any()}
+        if len(moving) == 2 and "" in moving and self.unit * int(np.ptp(moving[""])) < REGISTER_BITS:
+            within, apart = moving.pop(""), *moving.values()
+            return None if self.repeats_elements else _rank_columns(within, apart)
+        return find_common_value(_reduce_steps(step) for step in moving.values())
 
     @cached_property
     def repeated_rows(self) -> bool:
@@ -212,6 +217,22 @@ class FragmentOrigin:
 def _keep_rows(rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
     """Return rows as one object, which is quickly compared."""
     return rows
+
+
+def _reduce_steps(steps: Ints) -> tuple[int, ...]:
+    """Return steps from the first column without a common factor."""
+    return _fix_sign(tuple((steps // gcd(*map(int, steps))).tolist()))
+
+
+def _rank_columns(within: Ints, apart: Ints) -> tuple[int, ...]:
+    """Return the place of each column along K where those of one register lie side by side, and others an unknown pitch
+    apart.
+
+    >>> _rank_columns(np.array([0, 2, 0, 2]), np.array([0, 0, 4, 4]))
+    (0, 1, 2, 3)
+    """
+    rank = np.lexsort((within, apart)).argsort()
+    return _reduce_steps(rank - rank[0])
 
 
 def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
