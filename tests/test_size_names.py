@@ -14,7 +14,8 @@ from lanescope.workbench.products.result_judge import judge_results
 from lanescope.workbench.products.size_names import has_other_numbers
 from lanescope.workbench.text.function_texts import find_functions
 from tests.cases import for_each
-from tests.known_kernels import KERNEL
+from tests.checked import check_whole
+from tests.known_kernels import KERNEL, LAUNCH
 from tests.transfer_kernels import plant
 
 PARAMETERS = ", int M, int N, int K)"
@@ -55,6 +56,15 @@ def test_sizes_of_other_names_are_found(text: str) -> None:
     assert is_proved(text)
     wrong = re.sub(r"c\[r \* \w+ \+ n\]", "c[r * 64 + n]", text)
     assert wrong != text and not is_proved(wrong)
+
+
+def test_why_d_is_open_is_told_for_a_size_only_if_its_name_is_that_of_a_square() -> None:
+    launch = plant(("int M, int N, int K) {", "int N) {"), ("M, N, K);", "N);"), ("M / 32", "N / 32"), text=LAUNCH)
+    wrong = re.sub(r"c\[r \* \w+ \+ n\]", "c[r * 64 + n]", SQUARE).replace("n_", "N") + launch
+    host = "int main() { run(A, B, C, sa, sb, 512); }"
+    for name, told in (("N", True), ("k1", False)):
+        (point,) = check_whole(re.sub(r"\bN\b", name, wrong) + host).open
+        assert ("none of its parameters is called" in point.message) != told
 
 
 def test_leading_dimensions_and_counts_are_no_sizes() -> None:

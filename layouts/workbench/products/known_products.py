@@ -53,6 +53,7 @@ from lanescope.workbench.products.size_names import (
     list_named_sizes,
     list_own_sizes,
     list_sizes,
+    names_square,
 )
 from lanescope.workbench.products.sum_examples import give_example
 from lanescope.workbench.repair.flags import edit_load, flip_transposes
@@ -98,7 +99,8 @@ class KnownJudge(SearchedRun):
         judged = [run.judge(explain=False) for run in runs[:1]]
         if (None, None) in judged or any(run.judge(explain=False) == (None, None) for run in runs[1:]):
             return None, None
-        if not runs or not all(run.is_square for run in runs):
+        square = all(map(names_square, list_sizes(self.text, self.function)))
+        if not runs or not square or not all(run.is_square for run in runs):
             return None
         first = next(runs[0].list_verdicts())
         return (judged[0][0], runs[0].find_short_grid(first)) if first.grid is not None else None

@@ -24,7 +24,7 @@ from lanescope.workbench.products.product_edits import ProductSearch
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.products.replaced_sizes import limits_depth
-from lanescope.workbench.products.size_names import NamedSizes, has_other_numbers, list_named_sizes
+from lanescope.workbench.products.size_names import NamedSizes, has_other_numbers, list_named_sizes, names_square
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, TextEdit
 from lanescope.workbench.text.function_texts import blank_text, find_functions, list_reached_texts
@@ -72,6 +72,8 @@ class SearchedRun(KnownRun):
             return self._make_search(certain)
         named = list_named_sizes(self.text, self.function, self.recorded, USUAL)
         one = next((one for one in named if one.text == self.text), None)
+        if one is not None and len(one.known.names) == 1 and not all(map(names_square, one.known.names)):
+            return None  # the only size, such as a number of tiles, need not be all of M, N and K
         search = self.rename_sizes(one)._make_search(certain) if one is not None else None
         return replace(search, certain=certain) if search is not None else None
 

@@ -85,6 +85,15 @@ def list_own_sizes(text: str, fragments: Sequence[KnownFragment]) -> Iterator[Kn
             yield known
 
 
+def names_square(name: str) -> bool:
+    """Return whether the only size of a kernel is all of M, N and K by its name.
+
+    >>> [names_square(name) for name in ("N", "matrix_size", "dim", "k_tiles", "batch")]
+    [True, True, True, False, False]
+    """
+    return shorten_name(name) in ("", "n", "matrix", "width")
+
+
 def has_blocks(text: str, function: FunctionText) -> bool:
     """Return whether the blocks of a kernel may differ."""
     return any(map(_BLOCK.search, list_reached_texts(text, find_functions(blank_text(text)), function)))
