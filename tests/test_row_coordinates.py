@@ -8,7 +8,7 @@ from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.ampere_kernels import REGISTERS
 from tests.cases import for_each
 from tests.checked import check_text, locate_findings, run_blocks
-from tests.transfer_kernels import TMA, plant
+from tests.transfer_kernels import READ_A, READ_B, TMA, plant
 
 LAUNCH = "(map_a, map_b, C, M, N, K)"
 GRID = "dim3(N / BN, M / BM)"
@@ -169,3 +169,26 @@ def test_a_remainder_by_another_size_than_the_quotient_is_told() -> None:
     assert locate_findings(text, run_blocks(text).mistakes) == [
         ("row_coordinate_wrong", "int from = blockIdx.x % rows * BN;")
     ]
+
+
+def test_a_product_takes_the_rows_of_another_one() -> None:
+    """A copy brings the 128 rows of two products, which are all stored: the address of the second one is wrong."""
+    first = f"multiply<1>(d, make_smem_desc({READ_A}), make_smem_desc({READ_B}));"
+    second = first.replace("(d,", "(low,").replace("sA", "sA + 64 * BK")
+    stores = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
+    all_stores = "".join(
+        f"    C[(r + {64 * n + 8 * h}) * N + c + {e}] = {name}[j * 4 + {2 * h + e}];\n"
+        for n, name in enumerate(("d", "low"))
+        for h in (0, 1)
+        for e in (0, 1)
+    )
+    text = plant(
+        ("BM = 64", "BM = 128"),
+        ("float d[64] = {};", "float d[64] = {}, low[64] = {};"),
+        (first, f"{{ {first}\n        {second} }}"),
+        (stores, all_stores),
+    )
+    assert not run_blocks(text).mistakes
+    wrong = plant((second, first.replace("(d,", "(low,")), text=text)
+    ((code, at),) = locate_findings(wrong, run_blocks(wrong).mistakes)
+    assert code == "operand_rows_wrong" and at.startswith("multiply<1>(low,")

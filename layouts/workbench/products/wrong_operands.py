@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.memory.tile_records import TileProduct
 from lanescope.workbench.products.origin_places import find_defining_place
+from lanescope.workbench.results import Span
 
 if TYPE_CHECKING:
     from lanescope.workbench.products.misplaced_tiles import ShiftedTile, StoredTile
@@ -37,6 +41,14 @@ def find_wrong_operand(array: str, shifted: Sequence[ShiftedTile], wrong: Shifte
         product = first.sum.products[0]
         site = (*product.calls, product.sites[name.lower()])[0]
         return Pitfall("operand_rows_wrong", message, find_defining_place(text, site, "group"))
+    twin = _find_twin(shifted, wrong)
+    if twin is not None and _is_loaded(wrong, side):
+        message = (
+            f"This product takes the rows of {name} from {made} on, as another one with the same {'BA'[side]} does, and"
+            f" D is stored in {array} from {what} {wrong.find_put(side)} on ({wrong.who}): a copy brings these rows, so"
+            f" the address of {name} is that of other rows."
+        )
+        return Pitfall("operand_rows_wrong", message, _find_difference(product, twin.sum.products[0], name.lower()))
     if _is_left(shifted, wrong, side):
         message = (
             f"This product takes the rows of {name} from {made} on, and D is stored in {array} from {what}"
@@ -53,6 +65,32 @@ def _is_left(shifted: Sequence[ShiftedTile], wrong: ShiftedTile, side: int) -> b
     taken = {one.find_made(side) for one in shifted if one.tile.block == block}
     alike = (box for box in total.finder.boxes if box.map is total.boxes[side].map)
     return put not in taken and any(int(box.find_start()[total.numbers[side]]) == put for box in alike)
+
+
+def _find_twin(shifted: Sequence[ShiftedTile], wrong: ShiftedTile) -> StoredTile | None:
+    """Return a tile of the same rows and columns of the same warpgroup, which another product makes and which is stored
+    at its place.
+    """
+    own = wrong.tile
+    for one in (one.tile for one in shifted if not one.rows and not one.columns):
+        same = (one.block, one.group, one.batch) == (own.block, own.group, own.batch)
+        if same and one.sum.result != own.sum.result and np.array_equal(one.made.min(axis=0), own.made.min(axis=0)):
+            return one
+    return None
+
+
+def _is_loaded(wrong: ShiftedTile, side: int) -> bool:
+    """Return whether a copy of the block brings the rows that a wrong tile is stored for."""
+    total, put = wrong.tile.sum, wrong.find_put(side)
+    own, number = total.boxes[side], total.numbers[side]
+    starts = [int(box.find_start()[number]) for box in total.finder.boxes if box.map is own.map]
+    return any(start <= put < start + own.count_along(number) for start in starts)
+
+
+def _find_difference(product: TileProduct, twin: TileProduct, name: str) -> Span:
+    """Return the first call, or the operand, that two products do not have in common."""
+    own, other = ((*each.calls, each.sites[name]) for each in (product, twin))
+    return next((mine for mine, theirs in zip(own, other, strict=False) if mine != theirs), own[-1])
 
 
 def _find_shared_read(shifted: Sequence[ShiftedTile], side: int) -> StoredTile | None:
