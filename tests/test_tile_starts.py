@@ -8,6 +8,8 @@ from typing import Any
 from lanescope.workbench.reads.alignment import find_declared_alignments
 from lanescope.workbench.reads.tile_starts import describe_assumed_start
 from tests.cases import for_each
+from tests.checked import check_text
+from tests.transfer_kernels import STORES, plant
 
 
 @for_each(
@@ -25,3 +27,14 @@ def test_a_reference_to_an_object_has_the_alignment_of_its_type() -> None:
         "template <int N> struct alignas(1024) Storage { half a[N]; };\nauto& s = *reinterpret_cast<Storage<64>*>(raw);"
     )
     assert find_declared_alignments(text)["s"] == 1024
+
+
+@for_each(
+    ("head",), [("__shared__ __align__(2048) bf16 raw[64 * 64];",), ("extern __shared__ alignas(2048) bf16 raw[];",)]
+)
+def test_an_array_begins_where_its_declaration_says(head: str) -> None:
+    """Code that rounds the address of a tile up to 2,048 bytes leaves none of them out."""
+    rounded = "reinterpret_cast<bf16*>((reinterpret_cast<uintptr_t>(raw) + 2047) & ~uintptr_t(2047))"
+    text = plant(("__shared__ __align__(1024) bf16 sA[64 * 64];", f"{head}\n  bf16* sA = {rounded};"), text=STORES)
+    text += "void run(bf16* A, bf16* B, bf16* C, int N, int K) { gemm<<<dim3(4, 4), 128, 8192>>>(A, B, C, N, K); }\n"
+    assert not check_text(text).findings

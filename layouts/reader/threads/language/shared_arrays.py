@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _MOST_BYTES = 100 * 1024
+_ALIGNMENT = re.compile(r"(?:alignas|__align__|aligned(?:__)?)\s*\(\s*(\d{1,5})\s*\)")
 
 
 def is_shared(run: KernelRunner, declaration: tree.Declaration) -> bool:
@@ -35,7 +37,7 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
     dims, item_type = kind.dims, replace(kind, dims=())
     sized = declaration.type is not None and declaration.type.dims[:1] not in ((), (None,))
     if ("extern" in _find_head(run, declaration) or declaration.external) and not sized:
-        address = make_uniform(run.shared.place_dynamic(), LONG)
+        address = make_uniform(run.shared.place_dynamic(_find_alignment(run, declaration)), LONG)
         one = declaration.type is not None and not declaration.type.dims  # an object, of a class
         result = Pointer("shared", None, address, item_type, () if one else (0, *dims[1:]))
         run.dynamic.setdefault("", result)
@@ -47,8 +49,16 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
     if not size or size > _MOST_BYTES:
         run.shared.incomplete = run.shared.incomplete or "shared memory of a size that is not known"
         return None
-    run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
+    address = make_uniform(run.shared.allocate_array(size, _find_alignment(run, declaration)), LONG)
+    run.dynamic[key] = Pointer("shared", None, address, item_type, dims)
     return run.dynamic[key]
+
+
+def _find_alignment(run: KernelRunner, declaration: tree.Declaration) -> int:
+    """Return the alignment that a declaration states by a number; 0 for none, or one that is no power of 2."""
+    stated = _ALIGNMENT.search(_find_head(run, declaration))
+    amount = int(stated[1]) if stated is not None else 0
+    return amount if amount & (amount - 1) == 0 else 0
 
 
 def _find_head(run: KernelRunner, declaration: tree.Declaration) -> str:

@@ -98,11 +98,14 @@ class SharedMemory:
         at = np.array(sorted(self.boxes), np.int64)[:, None]
         return bool(((places.ravel() >= at) & (places.ravel() < at + (self.expected or SHARED_BYTES))).any())
 
-    def allocate_array(self, size: int) -> int:
-        """Return the address of a new array: below dynamic shared memory, or far above it if that is placed."""
-        at = -(-self.next // ALIGNMENT) * ALIGNMENT
+    def allocate_array(self, size: int, stated: int = 0) -> int:
+        """Return the address of a new array: below dynamic shared memory, or far above it if that is placed. stated:
+        the alignment that its declaration states.
+        """
+        alignment = max(stated, ALIGNMENT)
+        at = -(-self.next // alignment) * alignment
         if self.placed and at + size > self.dynamic:
-            self.top = (self.top - size) // ALIGNMENT * ALIGNMENT
+            self.top = (self.top - size) // alignment * alignment
             return self.base + self.top
         self.next = at + size
         return at
@@ -111,10 +114,13 @@ class SharedMemory:
         """Note where bytes of the first array, or of dynamic shared memory, are stored."""
         self.past = max(self.past, int(places[places < self.top].max(initial=-1)) + size)
 
-    def place_dynamic(self) -> int:
-        """Return the address of dynamic shared memory: behind the arrays that are declared before it."""
+    def place_dynamic(self, stated: int = 0) -> int:
+        """Return the address of dynamic shared memory: behind the arrays that are declared before it. stated: the
+        alignment that its declaration states.
+        """
         if not self.placed:
-            self.dynamic, self.placed = max(self.dynamic, -(-self.next // ALIGNMENT) * ALIGNMENT), True
+            alignment = max(stated, ALIGNMENT)
+            self.dynamic, self.placed = -(-max(self.dynamic, self.next) // alignment) * alignment, True
         return self.dynamic
 
     def localize(self, places: Ints) -> Ints:
