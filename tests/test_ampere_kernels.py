@@ -148,3 +148,12 @@ def test_the_order_of_a_pipeline_of_a_block_is_open() -> None:
     )
     report = check_text(text.replace("<1>(pipe)", "<2>(pipe)"))
     assert (report.findings, report.kernels[0].gap) == ((), "with stores and barriers whose order is not followed")
+
+
+def test_a_copy_of_a_group_has_the_same_arguments_in_all_threads() -> None:
+    """libcu++, cuda::memcpy_async: for cooperative variants other parameters are undefined behavior."""
+    text = use_pipeline("cuda::make_pipeline(block, &state)").replace("memcpy_async(", "memcpy_async(block, ")
+    state = "  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;\n"
+    text = text.replace("  auto pipe", f"{state}  cg::thread_block block = cg::this_thread_block();\n  auto pipe")
+    report = check_text(text.replace("<1>(pipe)", "<2>(pipe)"))
+    assert not report.findings and "of a group must have the same arguments" in report.kernels[0].gap

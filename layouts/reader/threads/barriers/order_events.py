@@ -16,7 +16,7 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.memory.storage import Pointer, Span, spread_coefficient
+from lanescope.reader.threads.memory.storage import Pointer, Span, spread_coefficient, spread_number
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -112,6 +112,19 @@ def has_own_pipeline(text: str) -> bool:
     of cp.async.
     """
     return "make_pipeline" in text and _SHARED_PIPELINE.search(text) is None
+
+
+def note_group_copy(run: KernelRunner, node: tree.Call, scope: Scope) -> None:
+    """Note why a copy that a group makes together is not followed (libcu++, cuda::memcpy_async, cooperative)."""
+    why = "a memcpy_async of a group is not followed"
+    group = re.escape(run.text[slice(*node.arguments[0].span)])
+    of_block = re.search(rf"(?<!\w){group}\s*=\s*(?:\w+::)*this_thread_block\s*\(", run.text)
+    for argument in node.arguments[1:3] if of_block else ():
+        place = run.evaluate(argument, scope)
+        numbers = spread_number(place.offset, run.threads) if isinstance(place, Pointer) else None
+        if numbers is not None and len(set(numbers[run.mask].tolist())) > 1:
+            why = "a memcpy_async of a group must have the same arguments in all its threads, and they differ"
+    run.shared.incomplete = run.shared.incomplete or why
 
 
 def _find_count(run: KernelRunner, node: tree.Call, scope: Scope) -> int | None:

@@ -14,6 +14,7 @@ from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType, StructMember
 
+_STATE = "pipeline_shared_state"
 ARRAYS = frozenset(("array", "Array"))  # of std, cuda::std and CUTLASS
 FRAGMENT_BYTES, REGISTER_BYTES = 1024, 4  # FRAGMENT_BYTES: more than any fragment has
 _HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -71,15 +72,28 @@ class FragmentShape:
 
 
 def list_arguments(type_: tree.Type) -> Sequence[tree.Expression]:
-    """Return the template arguments of a fragment's or an array's type; () for any other type."""
-    return (type_.path[-1][1] or ()) if type_.path and type_.name in ("fragment", *ARRAYS) else ()
+    """Return the template arguments of a type of a library, such as a fragment's; () for any other type."""
+    return (type_.path[-1][1] or ()) if type_.path and type_.name in ("fragment", _STATE, *ARRAYS) else ()
 
 
 def make_library_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | None:
-    """Return the type of an array or of a fragment; None for any other type. values: of its template arguments."""
+    """Return the type of an array, a fragment or a pipeline's state; None for any other type. values: of its template
+    arguments.
+    """
     if type_.name in ARRAYS:
         return _make_array_type(type_.name, *values) if len(values) == 2 else None
+    if type_.name == _STATE:
+        return _make_state_type(type_, values)
     return _make_fragment_type(type_, values) if len(values) >= 5 else None
+
+
+def _make_state_type(type_: tree.Type, values: Sequence[Any]) -> SizedType | None:
+    """Return the type of what the threads of a block share for a cuda::pipeline: two barriers a stage and a count of
+    threads (libcu++, <cuda/pipeline>); None for other threads.
+    """
+    stages = values[1].known if len(values) == 2 and isinstance(values[1], ThreadNumber) else None
+    of_block = _get_word(list_arguments(type_)[0]) == "thread_scope_block" if stages else False
+    return SizedType(f"cuda::{_STATE}", 16 * stages + 8, align=8) if stages and of_block else None
 
 
 def _make_fragment_type(type_: tree.Type, values: Sequence[Any]) -> SizedType:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code.running.work_words import ROUNDED_UP, TUPLE_MAKERS
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers import library_barriers
-from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline
+from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline, note_group_copy
 from lanescope.reader.threads.cute.copies import forget_tensors
 from lanescope.reader.threads.instructions.conversions import CONVERSIONS
 from lanescope.reader.threads.instructions.wmma_calls import call_load_matrix, call_mma, fill_fragment, store_matrix
@@ -223,9 +223,9 @@ def _count_filled(name: str, target: Pointer, second: Any, third: Any) -> int | 
 
 
 def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Copy bytes between local variables, or from global to shared memory; when those of a pipeline of several threads
-    arrive is not followed.
-    """
+    """Copy bytes between local variables, or from global to shared memory, without the order of a shared pipeline."""
+    if name == "memcpy_async" and len(node.arguments) == 5:  # (group, destination, source, size, barrier or pipeline)
+        return note_group_copy(run, node, scope)
     target, source = (run.evaluate(argument, scope) for argument in node.arguments[:2])
     bytes_ = _count_copied(run, node.arguments[2], scope)
     if copy_words(run, target, source, bytes_, node.span):
@@ -238,9 +238,7 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     data = run.load_global(source.array, source.offset, bytes_, node.arguments[1].span)
     data = _end_in_zeros(run, data, node.arguments[3:], scope) if name.startswith("__") else data
     run.store_shared(target.offset, data, node.arguments[0].span, "async" in name)
-    if name == "memcpy_async" and not has_own_pipeline(run.text):
-        run.forget_order()
-    return None
+    return run.forget_order() if name == "memcpy_async" and not has_own_pipeline(run.text) else None
 
 
 def _count_copied(run: KernelRunner, size: tree.Expression, scope: Scope) -> int | None:
@@ -279,7 +277,9 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (re.compile("store_matrix_sync"), 4, store_matrix),
     (re.compile("fill_fragment"), 2, fill_fragment),
 )
-_HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
+_HARMLESS = re.compile(
+    r"^make_pipeline$|mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I
+)
 
 
 def forget_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
