@@ -21,7 +21,13 @@ from lanescope.workbench.fragments.thread_fragments import find_mma, locate_oper
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.products.product_report import ProductVerdict
 from lanescope.workbench.results import CheckFinding, Span, Workbench
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
+from lanescope.workbench.text.function_texts import (
+    FunctionText,
+    blank_text,
+    find_enclosing_function,
+    find_functions,
+    launches_unknown_kernel,
+)
 from lanescope.workbench.text.loop_texts import LoopText, find_condition, list_loops_at
 
 TITLES = {
@@ -48,6 +54,8 @@ MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # of tensor maps; others may
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 _GIVEN = re.compile(r">>>\s*\((.*)\)", re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PADDED = {"16U4_ALIGN8B": False, "16U4_ALIGN16B": True}  # PTX ISA 9.1, 5.5.1.1.1: whether 4-bit elements are padded
+_PADDED_KIND = re.compile(r"kind::(?:(?:mx)?(f8f6f4)|mxf4)")
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
 
@@ -79,20 +87,31 @@ def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | N
 
 def find_other_map_types(text: str, bench: Workbench, maps: Sequence[TensorMap]) -> Iterator[Pitfall]:
     """Yield instructions that multiply elements of tensor maps of another 16-bit type than their own, if no code or
-    comment names their type.
+    comment names their type, or 4-bit elements that the map stores with or without padding, and they read otherwise.
     """
     for operand in bench.operands:
-        multiplied, tensor_map = _MULTIPLIED.search(operand.instruction), find_operand_map(bench, operand, maps)
+        tensor_map = find_operand_map(bench, operand, maps)
         kind = (tensor_map.data_type or "") if tensor_map is not None and not operand.guessed else ""
-        if multiplied is None or MAP_TYPES.get(kind, multiplied[1]) == multiplied[1] or names_type(text, multiplied[1]):
-            continue
-        at = text.find(operand.instruction)
-        span = (at, at + len(operand.instruction)) if at >= 0 else operand.steps[0].span
-        message = (
-            f"The elements of {operand.name.upper()} are {kind} in their tensor map, but this instruction multiplies"
-            f" {multiplied[1]}."
-        )
-        yield Pitfall("element_type", message, span)
+        if why := _explain_map_type(text, operand.instruction, kind):
+            at = text.find(operand.instruction)
+            span = (at, at + len(operand.instruction)) if at >= 0 else operand.steps[0].span
+            yield Pitfall("element_type", f"The elements of {operand.name.upper()} are {why}.", span)
+
+
+def _explain_map_type(text: str, instruction: str, kind: str) -> str:
+    """Explain why an instruction does not fit the data type of a tensor map; "" if it does, or that is not certain."""
+    multiplied = _MULTIPLIED.search(instruction)
+    if multiplied is not None and MAP_TYPES.get(kind, multiplied[1]) != multiplied[1]:
+        named = names_type(text, multiplied[1])
+        return "" if named else f"{kind} in their tensor map, but this instruction multiplies {multiplied[1]}"
+    padded = _PADDED_KIND.search(instruction)
+    if padded is None or kind not in _PADDED or _PADDED[kind] == bool(padded[1]):
+        return ""
+    stored, read = (16, 8) if _PADDED[kind] else (8, 16)
+    return (
+        f"{kind} in their tensor map, which stores 16 of them in {stored} bytes, but this instruction reads 16 of them"
+        f" from {read} bytes"
+    )
 
 
 def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
@@ -275,7 +294,7 @@ def is_launched_alone(
     """
     blank = blank_text(text)
     given = (one for launch in recorded if launch.name == function.name for one in _list_arguments(blank, launch.call))
-    if any(re.search(r"[+\[&]", one) for one in given):
+    if launches_unknown_kernel(blank) or any(re.search(r"[+\[&]", one) for one in given):
         return False  # each launch may be for a part of D, such as that of a stream
     own = {tuple(map(str, (*one.grid, *one.arguments, *one.members))) for one in recorded if one.name == function.name}
     return len(own) == 1 and not _share_result(blank, function, recorded, stored)

@@ -24,6 +24,7 @@ DEPTH, DEEP, WIDE = 768, 1536, 1280  # of K: the usual one, the next that fills 
 WIDTHS = {DEPTH: (1536, 2304), DEEP: (768, 2304), WIDE: (2048, 6144)}
 OTHER_WIDTHS = 3072, 4608
 ALL_SIZES = frozenset((*WIDTHS, *(width for of in WIDTHS.values() for width in of)))
+MOST_BLOCKS = 2**31 - 1  # of a dimension of a grid: CUDA C++ Programming Guide 13.0, "Compute Capabilities"
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 SPLITS = 2  # blocks along z whose number only the launch has
 _OF_TENSOR = r"[A-Za-z_](?:\w|\.|->)*?(?:\.|->)(?:(?:size|dim)\(-?\d\)|(?:shape|sizes)(?:\(\))?\[\d\])"
@@ -91,11 +92,11 @@ class KnownSizes:
                 yield templates, grid
 
     def find_grid(self, name: str, launches: Sequence[KernelLaunchRecord]) -> Grid | None:
-        """Return the grid that all launches of a kernel have."""
+        """Return the grid that all launches of a kernel have; None if they differ, or none can be launched."""
         grids = {(*map(self.evaluate, one.grid), 1, 1)[:3] for one in launches if one.name == name}
         grid = next(iter(grids)) if len(grids) == 1 else (None, None, None)
         x, y, z = grid
-        return (x, y, z) if x and y and z else None
+        return (x, y, z) if x and y and z and max(x, y, z) <= MOST_BLOCKS else None
 
 
 @dataclass(frozen=True, slots=True)

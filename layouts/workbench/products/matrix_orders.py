@@ -11,6 +11,7 @@ from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.fragment_origin import FragmentOrigin
 from lanescope.workbench.products.known_matrices import KnownMatrices
 
+_MOST_BITS = 64  # of an element
 ABSENT = -(1 << 40)  # k of elements that are 0
 
 
@@ -66,7 +67,8 @@ def read_lines(
         return _read_filled(order, operand, first)
     if origin.names != ("",) or not origin.array or origin.empty:
         return None
-    bits = bits if bits < 8 and not origin.unpacked else origin.element_bits or bits  # in memory
+    if bits >= 8 or origin.unpacked:  # in memory; elements that are further apart are not neighbours
+        bits = origin.element_bits if 0 < origin.element_bits <= _MOST_BITS else bits
     place, rest = np.divmod(origin.places[0], max(bits // 8, 1))
     sizes = order.sizes[n], order.known.k if origin.unpacked else order.known.k * min(bits, 8) // 8
     if rest.any():

@@ -25,7 +25,7 @@ from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import UNSHOWN, find_open_result, is_outside, list_all_sums
 from lanescope.workbench.repair.blamed_numbers import find_grid_place
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import blank_text, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_functions, launches_unknown_kernel
 from lanescope.workbench.text.loop_texts import list_filling_loops
 
 TITLES = {"tiles_left": "No block of a launch computes some tiles of D"}
@@ -139,7 +139,8 @@ def find_missing_tile(
     found = _find_left(tiles, launches[0], (grid[0] * grid[1], rows * columns // tiles[0].elements))
     if found is None:
         return None
-    certain = len(recorded) == 1 and _is_whole_meant(tiles, launches[0], given)
+    single = len(recorded) == 1 and not launches_unknown_kernel(blank_text(run.text))
+    certain = single and _is_whole_meant(tiles, launches[0], given)
     needed = find_tile_grid({tile.block: tile.list_places() for tile in tiles}, (rows, columns), grid)
     mistake = needed.find_mistake(grid) if needed is not None else ""
     message = f"With {rows:,} × {columns:,} elements of D, {found[0]}{mistake and f' {mistake}'}"

@@ -117,6 +117,17 @@ def list_launches(blank: str) -> tuple[tuple[str, list[Span]], ...]:
     return tuple((match[1] or "", list_argument_spans(blank, *match.span(2))) for match in found)
 
 
+def launches_unknown_kernel(blank: str) -> bool:
+    """Return whether a blanked text launches a kernel that it does not define, such as one of a header.
+
+    >>> [launches_unknown_kernel(f"{text} f<<<1, 32>>>(a);") for text in ("", "void f(int);", "auto f = g<2>;")]
+    [True, True, False]
+    """
+    defined = {one.name for one in find_functions(blank)}
+    names = {name for name, _ in list_launches(blank) if name and name not in defined}
+    return any(re.search(rf"\b{name}\s*[=,)\[{{]", blank) is None for name in names)
+
+
 def list_loop_conditions(blank: str, variable: str, past: int | None = None) -> list[Span]:
     """List the conditions of the `for` loops over a variable that stand before `past`.
 
