@@ -77,6 +77,12 @@ def test_a_name_of_another_function_is_no_digit_separator() -> None:
     assert KnownSizes({"m": 1792}).evaluate("(m'' / 128)") == 14
 
 
+def test_a_grid_that_cuda_refuses_is_none_of_a_launch() -> None:
+    record = KernelLaunchRecord("gemm", (), None, None, (0, 0), grid=(make_free("n - 8", INT),))
+    assert KnownSizes({"n": 12}).find_grid("gemm", [record]) == (4, 1, 1)
+    assert KnownSizes({"n": 1}).find_grid("gemm", [record]) is None
+
+
 @for_each(
     ("given", "others"),
     [

@@ -338,3 +338,13 @@ def test_a_fragment_of_rows_in_other_places_than_those_before_is_described_as_th
     mma = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     message = describe_fragment(ArrivedOperand("b", mma, (), (origin,)), "fragment_mismatch")
     assert "its columns are not those of the fragments before it along K" in message
+
+
+def test_a_last_slice_of_one_element_along_k_is_part_of_the_product() -> None:
+    text = plant(
+        ("(A, B, C, M, N, K);", "(A, B, C, M, N, 65);"),
+        ("  if (M % 16", "  if (0 && M % 16"),
+        text=load_bounded("half{}"),
+    )
+    report = judge(text=text)
+    assert not report.mistakes and not report.open
