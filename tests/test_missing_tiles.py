@@ -144,6 +144,28 @@ def test_the_grid_of_the_launch_covers_d() -> None:
     assert not report.findings and report.open
 
 
+@for_each(
+    ("sizes",),
+    [
+        ("int M = argc > 1 ? atoi(argv[1]) : 512, N = argc > 2 ? atoi(argv[2]) : 768, K = argc > 3 ? 64 : 256;",),
+        ("int M = 4096, N = 4096, K = 64;\n  if (argc > 2) { M = std::stoi(argv[1]); N = std::stoi(argv[2]); }",),
+        ("int M = atoi(argv[1]), N = atoi(argv[2]), K = atoi(argv[3]);",),
+    ],
+)
+def test_a_grid_by_sizes_of_the_command_line_covers_d(sizes: str) -> None:
+    host = f"""int main(int argc, char** argv) {{
+  {sizes}
+  int8_t *A, *B;
+  float *C, *sa, *sb;
+  gemm<<<dim3(N / 8, M / 32), 64>>>(A, B, C, sa, sb, M, N, K);
+}}
+"""
+    assert not check_whole(THREADS + host).findings
+    for wrong in ("M / 32, N / 8", "N / 16, M / 32"):
+        (finding,) = check_whole(THREADS + host.replace("N / 8, M / 32", wrong)).findings
+        assert finding.code == "tiles_left"
+
+
 def test_blocks_leave_nothing_between_their_tiles() -> None:
     """Without a launch, too: the tile of a block has 32 rows, and those of the next one are 64 further."""
     assert not check_whole(THREADS).open

@@ -40,6 +40,7 @@ _FIRST_PRODUCTS = 1, 8, 64, 512
 WIDE = 2, 2  # the same of larger tiles
 SEVERAL = "its text has several choices of #if"
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+_OPTION = re.compile(r"\b(?:argv|optarg)\b")
 
 
 def _list_stored(runners: Iterable[KernelRunner]) -> set[int]:
@@ -180,8 +181,20 @@ class KnownRun:
         """Return numbers for the names of what the kernel is launched with."""
         members = (value for launch in self._launches for *_, value in launch.members)
         texts = map(str, (*members, *(one for launch in self._launches for one in (*launch.grid, *launch.arguments))))
-        words = {word for text in texts for word in _NAME.findall(text)}
-        return KnownSizes({word: self.known.find(word) or self.known.others for word in words})
+        options = self._name_options()
+        words = {word for text in texts for word in _NAME.findall(text)}.union(options.values())
+        return KnownSizes({word: self.known.find(word) or self.known.others for word in words}, options)
+
+    def _name_options(self) -> dict[str, str]:
+        """Map the texts of M, N and K that the host reads from its command line to the kernel's parameters."""
+        passed = {
+            (str(value), name)
+            for launch in self._launches
+            for name, value in zip(self.function.parameters, launch.arguments, strict=False)
+            if self.known.find(name) is not None and _OPTION.search(str(value))
+        }
+        texts = [text for text, _ in passed]
+        return {text: name for text, name in sorted(passed) if texts.count(text) == 1}
 
     def _list_stride_parameters(self) -> Iterator[tuple[str, int | None]]:
         """Yield (name, number) of the parameters that are launched with leading dimensions or strides, which may be any

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.errors import LayoutError
@@ -38,13 +39,15 @@ _DIMENSION = re.compile(r"dims\[(\d)\]")
 
 @dataclass(frozen=True, slots=True)
 class KnownSizes:
-    """Numbers for names of the host's code."""
+    """Numbers for names of the host's code. texts: the names of sizes that it computes otherwise, by their text."""
 
     names: Mapping[str, int]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def evaluate(self, value: SymbolicInt | str | None) -> int | None:
         """Return the value of an expression; None if it has other names."""
-        text = _VERSION.sub("", str(value).replace("·", "*"))  # in C++, 384'10 is a number
+        text = reduce(lambda whole, one: whole.replace(one, self.texts[one]), self.texts, str(value))
+        text = _VERSION.sub("", text.replace("·", "*"))  # in C++, 384'10 is a number
         if value is None or not all(name in self.names for name in _NAME.findall(text)):
             return None
         try:
@@ -54,7 +57,7 @@ class KnownSizes:
 
     def grow(self, name: str) -> KnownSizes:
         """Return the sizes with one of them doubled."""
-        return KnownSizes({**self.names, name: 2 * self.names[name]})
+        return replace(self, names={**self.names, name: 2 * self.names[name]})
 
     def measure_map(self, tensor_map: TensorMap) -> TensorMap:
         """Return a map with the sizes of its tensor, as far as they are known."""
