@@ -245,7 +245,8 @@ def test_a_launch_that_is_not_reached_is_read_with_the_block_around_it(around: s
 def test_a_block_that_a_loop_or_itself_changes_is_not_known() -> None:
     kernel, call, rest = OF_GRID.partition("  gemm<<<")
     launch = (call + rest).replace("dim3(128, 4)", "dim3(x, 4)")
-    for change in ("int x = 64; x = x * 2;", "int x = 64; x *= 2;", "int x = 64; while (x < 128) x = 2 * x;"):
+    open_ = "int x; if (K > 8) x = 64; else x = 128;"  # which of two that a condition decides
+    for change in ("int x = 64; x = x * 2;", "int x = 64; x *= 2;", "int x = 64; while (x < 128) x = 2 * x;", open_):
         text = f"{kernel}throw K; {change}{launch}"
         assert [kernel.gap for kernel in check_text(text).kernels] == [NO_THREADS]
 

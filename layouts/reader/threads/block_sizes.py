@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -24,7 +25,9 @@ def find_block(
 ) -> tuple[int, int, int] | None:
     """Return the block size of the launch, else that of the kernel's launch bounds, unless it asks for y or z."""
     expression = parse_expression(launch.block)
-    sizes = read_sizes(host, expression, enclosing, _evaluate_either)
+    sizes = read_sizes(host, expression, enclosing)
+    if sizes is None and len(re.findall(rf"\b{function.name}\s*(?:<[^;<>]*>\s*)?<<<", host.text)) == 1:
+        sizes = read_sizes(host, expression, enclosing, _evaluate_either)
     if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = read_sizes(host, bound, inner)
@@ -100,7 +103,7 @@ def read_sizes(
 
 
 def _evaluate_either(host: KernelRunner, size: tree.Expression, scope: Scope) -> Any:
-    """Return a size; where it depends on an open condition, one of the two that it may have."""
+    """Return a size; where it depends on an open condition, the only known one of the two that it may have."""
     value = host.evaluate(size, scope)
     if isinstance(value, ThreadNumber) and value.known is not None:
         return value
@@ -110,4 +113,5 @@ def _evaluate_either(host: KernelRunner, size: tree.Expression, scope: Scope) ->
     if not isinstance(chosen, tree.ConditionalExpression):
         return value
     values = (_evaluate_either(host, branch, scope) for branch in (chosen.yes, chosen.no))
-    return next((one for one in values if isinstance(one, ThreadNumber) and one.known), value)
+    known = {one.known: one for one in values if isinstance(one, ThreadNumber) and one.known}
+    return next(iter(known.values())) if len(known) == 1 else value
