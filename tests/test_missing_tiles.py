@@ -84,8 +84,7 @@ def test_the_message_says_which_block_is_beyond_which_size() -> None:
 def test_exchanged_dimensions_of_a_grid_are_named() -> None:
     """As the run sees them; where a copy names blockIdx itself, its coordinate is compared with the grid before."""
     (mistake,) = run_blocks(plant(("dim3(N / BN, M / BM)", "dim3(M / BM, N / BN)"), text=PLANE)).mistakes
-    needed = "48 × 32 blocks of 64 × 128 are needed, and this launch has 32 × 48: its dimensions are exchanged"
-    assert needed in mistake.message
+    assert mistake.message.endswith("blockIdx.x counts columns of tiles, and the grid has those of rows along x.")
 
 
 @pytest.mark.thorough
@@ -137,11 +136,9 @@ def test_the_search_moves_the_finding_to_the_number_of_tiles() -> None:
 
 def test_the_grid_of_the_launch_covers_d() -> None:
     assert not check_whole(THREADS + OF_THREADS).open
-    for grid in ("N / 16, M / 32", "M / 32, N / 8", "N / 8, N / 32"):
-        report = check_whole(THREADS + OF_THREADS.replace("N / 8, M / 32", grid))
-        assert [one.code for one in report.findings] == ["tiles_left"]
-    report = check_whole(THREADS + OF_THREADS.replace("N / 8, M / 32", "24, M / 32"))  # few blocks may be meant
-    assert not report.findings and report.open
+    for grid, codes in (("N / 16, M / 32", []), ("M / 32, N / 8", ["tiles_left"]), ("N / 8, N / 32", ["tiles_left"])):
+        report = check_whole(THREADS + OF_THREADS.replace("N / 8, M / 32", grid))  # fewer may be meant
+        assert [one.code for one in report.findings] == codes and (codes or report.open)
 
 
 @for_each(
@@ -164,6 +161,8 @@ def test_a_grid_by_sizes_of_the_command_line_covers_d(sizes: str) -> None:
     for wrong in ("M / 32, N / 8", "N / 16, M / 32"):
         (finding,) = check_whole(THREADS + host.replace("N / 8, M / 32", wrong)).findings
         assert finding.code == "tiles_left"
+    half = host.replace("N / 8, M / 32", "N / 16, M / 32")  # another library computes the rest
+    assert not check_whole(THREADS + half.replace("\n}", "\n  gemmEx(A, B, C + N / 2, M, N / 2, K);\n}")).findings
 
 
 def test_blocks_leave_nothing_between_their_tiles() -> None:
@@ -191,8 +190,6 @@ def test_blocks_leave_nothing_between_their_tiles() -> None:
         ("if (M % 128 || N % 64 != 0) return 1;", False),
         ("if (M > 4096) return 1;", True),
         ("TORCH_CHECK(is_small(M));", True),
-        ("M = std::min(M, 128);", True),
-        ("M = read_size(file);", False),
         ("int tiles = M < 64 ? 1 : M / 64;", True),
     ],
 )

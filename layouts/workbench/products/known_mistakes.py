@@ -52,6 +52,7 @@ HALF_TYPES = {name: kind for name, kind in ELEMENT_NAMES.items() if kind in ("f1
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
 MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # of tensor maps; others may only copy bytes
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
+_RUNTIME = re.compile(r"(?:cuda(?!Launch)\w+|if|sizeof|assert)?")  # calls that compute nothing
 _GIVEN = re.compile(r">>>\s*\((.*)\)", re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PADDED = {"16U4_ALIGN8B": False, "16U4_ALIGN16B": True}  # PTX ISA 9.1, 5.5.1.1.1: whether 4-bit elements are padded
@@ -298,6 +299,36 @@ def is_launched_alone(
         return False  # each launch may be for a part of D, such as that of a stream
     own = {tuple(map(str, (*one.grid, *one.arguments, *one.members))) for one in recorded if one.name == function.name}
     return len(own) == 1 and not _share_result(blank, function, recorded, stored)
+
+
+def owns_result(text: str, function: FunctionText, launch: KernelLaunchRecord, stored: Set[str]) -> bool:
+    """Return whether D is certainly all that a launch computes of it: the function around it declares the array, and
+    gives it to CUDA's runtime and to this launch alone. stored: see may_be_completed.
+    """
+    blank = blank_text(text)
+    around = find_enclosing_function(blank, launch.call[0])
+    given = dict(zip(function.parameters, _list_arguments(blank, launch.call), strict=False))
+    if around is None or not stored or not stored <= given.keys():
+        return False
+    words = {word for name in stored for word in _WORD.findall(given[name])}
+    if not words.isdisjoint(around.parameters):
+        return False
+    uses = (use for word in words for use in re.compile(rf"\b{word}\b").finditer(blank, *around.body))
+    others = (use.start() for use in uses if not launch.call[0] <= use.start() < launch.call[1])
+    return all(_RUNTIME.fullmatch(_find_call(blank, around.body[0], at)) for at in others)
+
+
+def _find_call(blank: str, first: int, at: int) -> str:
+    """Return the name of the innermost call around a place of a statement; "" if there is none."""
+    depth = 0
+    for n in range(at - 1, first, -1):
+        if blank[n] in ";{}":
+            return ""
+        depth += {")": 1, "(": -1}.get(blank[n], 0)
+        if depth < 0:
+            found = re.search(r"(\w+)\s*(?:<[^<>]*>\s*)?\Z", blank[first:n])
+            return found[1] if found is not None else ""
+    return ""
 
 
 def _share_result(blank: str, function: FunctionText, launches: Sequence[KernelLaunchRecord], stored: Set[str]) -> bool:

@@ -15,7 +15,7 @@ from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.broken_products import adds_twice, find_wrong_sides
 from lanescope.workbench.products.equal_sizes import may_be_equal
-from lanescope.workbench.products.known_mistakes import is_launched_alone, may_be_completed
+from lanescope.workbench.products.known_mistakes import is_launched_alone, may_be_completed, owns_result
 from lanescope.workbench.products.known_runs import USUAL, KnownRun
 from lanescope.workbench.products.known_sums import UNCOVERED
 from lanescope.workbench.products.missing_tiles import find_launched_grid, find_tile_grid, limits_sizes
@@ -178,11 +178,13 @@ class SearchedRun(KnownRun):
         needed = find_tile_grid(joined, (self.known.m, self.known.n), own)
         if needed is None or (verdict.open == UNCOVERED and all(map(le, needed.blocks, own))):  # none is left out
             return None
-        mistake = needed.find_mistake(own) or needed.find_too_few(own, self._launches[0])
+        mistake, launch = needed.find_mistake(own), self._launches[0]
+        if not mistake and owns_result(self.text, self.function, launch, verdict.stored):
+            mistake = needed.find_too_few(own, launch)
         if not mistake or self._judge_grid(sizes, needed.blocks).open is not None:
             return None
         message = f"With {self.known.m:,} × {self.known.n:,} elements of D, {mistake}"
-        return CheckFinding("tiles_left", message, find_launched_grid(self.text, self._launches[0]))
+        return CheckFinding("tiles_left", message, find_launched_grid(self.text, launch))
 
     def _find_depth(self, verdict: ProductVerdict, depths: Sequence[int]) -> int:
         """Return the least K with which D is wrong for the same reason, and no slice is left out."""
