@@ -84,7 +84,8 @@ def test_the_message_says_which_block_is_beyond_which_size() -> None:
 def test_exchanged_dimensions_of_a_grid_are_named() -> None:
     """As the run sees them; where a copy names blockIdx itself, its coordinate is compared with the grid before."""
     (mistake,) = run_blocks(plant(("dim3(N / BN, M / BM)", "dim3(M / BM, N / BN)"), text=PLANE)).mistakes
-    assert mistake.message.endswith("blockIdx.x counts columns of tiles, and the grid has those of rows along x.")
+    needed = "48 × 32 blocks of 64 × 128 are needed, and this launch has 32 × 48: its dimensions are exchanged"
+    assert needed in mistake.message
 
 
 @pytest.mark.thorough
