@@ -229,6 +229,7 @@ def test_warps_are_numbered_in_the_whole_grid(change: tuple[str, ...], codes: li
         "for (int size : sizes) { DECLARED LAUNCH }",
         "int x; if (K > 8) x = K; else { x = 128; } dim3 block(x, 4); LAUNCH",
         "int x = 64; x = 128; dim3 block(x, 4); LAUNCH",
+        "int x = 128; { int x = 64; x = 32; } if (!K) { x = 32; return; } dim3 block(x, 4); LAUNCH",
         "dim3 block; if (K > 8) block = dim3(128, 4); LAUNCH",
     ],
     sample=2,
@@ -245,8 +246,14 @@ def test_a_launch_that_is_not_reached_is_read_with_the_block_around_it(around: s
 def test_a_block_that_a_loop_or_itself_changes_is_not_known() -> None:
     kernel, call, rest = OF_GRID.partition("  gemm<<<")
     launch = (call + rest).replace("dim3(128, 4)", "dim3(x, 4)")
-    open_ = "int x; if (K > 8) x = 64; else x = 128;"  # which of two that a condition decides
-    for change in ("int x = 64; x = x * 2;", "int x = 64; x *= 2;", "int x = 64; while (x < 128) x = 2 * x;", open_):
+    for change in (
+        "int x = 64; x = x * 2;",
+        "int x = 64; x *= 2;",
+        "int x = 64; while (x < 128) x = 2 * x;",
+        "int x; if (K > 8) x = 64; else x = 128;",
+        "int y = 4; int x = y * 32; y = 8;",
+        "int x = 128, y = 64, t = x; x = y; y = t;",
+    ):
         text = f"{kernel}throw K; {change}{launch}"
         assert [kernel.gap for kernel in check_text(text).kernels] == [NO_THREADS]
 

@@ -26,11 +26,11 @@ def find_block(
     """Return the block size of the launch, else that of the kernel's launch bounds, unless it asks for y or z."""
     expression = parse_expression(launch.block)
     sizes = read_sizes(host, expression, enclosing)
-    if sizes is None and len(re.findall(rf"\b{function.name}\s*(?:<[^;<>]*>\s*)?<<<", host.text)) == 1:
-        sizes = read_sizes(host, expression, enclosing, _evaluate_either)
     if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = read_sizes(host, bound, inner)
+    if sizes is None and len(re.findall(rf"\b{function.name}\s*(?:<[^;<>]*>\s*)?<<<", host.text)) == 1:
+        sizes = read_sizes(host, expression, enclosing, _evaluate_either)
     return _make_block(sizes)
 
 

@@ -15,7 +15,16 @@ from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.running.write_summaries import walk_nodes
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.syntax.tree_statements import Block, ExpressionStatement, If, Loop, RangeLoop, Switch, Try
+from lanescope.reader.code.syntax.tree_statements import (
+    Block,
+    ExpressionStatement,
+    If,
+    Loop,
+    RangeLoop,
+    Return,
+    Switch,
+    Try,
+)
 from lanescope.reader.threads.language.program import flatten_declarations, parse_expression, split_operands
 from lanescope.reader.threads.run_state import LaunchedInstance
 
@@ -290,7 +299,7 @@ def _list_inner(part: Any, at: int) -> Sequence[Any]:
     match part:
         case tree.DeferredBody():
             return (part.make(),)
-        case Block():
+        case Block() if part.span[1] <= part.span[0] or _is_in(part, at):
             return part.body
         case If() if _is_in(part, at):
             return part.yes, part.no
@@ -313,14 +322,40 @@ def _set_sizes(found: list[_Declared], statement: Any) -> list[_Declared]:
         case ExpressionStatement():
             return [_set_size(one, statement.value) for one in found]
         case Block():
-            return reduce(_set_sizes, statement.body, found)
+            own = {getattr(one, "name", "") for one in statement.body}
+            after = reduce(_set_sizes, statement.body, found)
+            return [before if before.name in own else one for before, one in zip(found, after, strict=True)]
         case Loop() | RangeLoop():
             pairs = zip(found, _set_sizes(found, statement.body), strict=True)
             return [one if after is one else _forget_value(one) for one, after in pairs]
         case If():
-            branches = (_set_sizes(found, branch) for branch in (statement.yes, statement.no))
-            return [_join_branches(statement.condition, *pair) for pair in zip(*branches, strict=True)]
+            return _set_in_branches(found, statement)
     return found
+
+
+def _set_in_branches(found: list[_Declared], statement: If) -> list[_Declared]:
+    """Return what is declared as it is after an if; after the other branch of one that ends the function."""
+    yes, no = (_set_sizes(found, branch) for branch in (statement.yes, statement.no))
+    if _leaves(statement.yes) or _leaves(statement.no):
+        return no if _leaves(statement.yes) else yes
+    return [_join_branches(statement.condition, *pair) for pair in zip(yes, no, strict=True)]
+
+
+def _leaves(statement: Any) -> bool:
+    """Return whether a statement ends the function, as far as its last part says."""
+    if isinstance(statement, Block):
+        return bool(statement.body) and _leaves(statement.body[-1])
+    return isinstance(statement, Return)
+
+
+def _uses(declared: tree.Declaration, name: str) -> bool:
+    """Return whether a variable's value depends on another one."""
+    return any(getattr(one, "last", "") == name for one in walk_nodes((declared.value, declared.arguments)))
+
+
+def _is_variable(name: tree.Name) -> bool:
+    """Return whether a name may be that of a variable, which another assignment may change."""
+    return name.last != "dim3" and not name.last.isupper() and not re.match(r"k[A-Z]", name.last)
 
 
 def _forget_value(declared: _Declared) -> _Declared:
@@ -334,6 +369,8 @@ def _join_branches(condition: tree.Expression, yes: _Declared, no: _Declared) ->
     """Return a variable as it is after both branches of an if; one that has no value in a branch is as in the other."""
     if not isinstance(yes, tree.Declaration) or not isinstance(no, tree.Declaration) or yes is no:
         return yes
+    if yes.arguments != no.arguments:
+        return _forget_value(yes)
     if yes.value is None or no.value is None:
         return no if yes.value is None else yes
     return replace(yes, value=tree.ConditionalExpression(condition, yes.value, no.value, span=condition.span))
@@ -351,9 +388,9 @@ def _set_size(declared: _Declared, expression: tree.Expression) -> _Declared:
             sizes = [*(declared.arguments or ()), *repeat(_ONE, len(_AXES))][: len(_AXES)]
             sizes[_AXES.index(axis)] = size
             return replace(declared, arguments=tuple(sizes))
-        case tree.Declaration(arguments=None), tree.Assignment(target=tree.Name() as name, op=op, value=value) if (
-            name.last == declared.name
-        ):
-            known = not op and all(getattr(one, "last", "") != name.last for one in walk_nodes(value))
-            return replace(declared, value=value) if known else _forget_value(declared)
+        case tree.Declaration(), tree.Assignment(target=tree.Name() as name, op=op, value=value):
+            if name.last != declared.name:
+                return _forget_value(declared) if _uses(declared, name.last) else declared
+            known = not op and not any(isinstance(one, tree.Name) and _is_variable(one) for one in walk_nodes(value))
+            return replace(declared, value=value, arguments=None) if known else _forget_value(declared)
     return declared

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 
 from lanescope.cxx.source_text import blank_comments
 from lanescope.deadline import OverdueError
 from lanescope.reader.code.preprocessing.used_functions import blank_spans
 from lanescope.workbench.check_report import CheckReport
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import (
     FunctionText,
     blank_text,
@@ -19,6 +19,8 @@ from lanescope.workbench.text.function_texts import (
     is_inside,
     list_reached_texts,
 )
+
+_ADDS = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.")
 
 
 def add_other_kernels(text: str, report: CheckReport, check: Callable[[str], CheckReport]) -> CheckReport:
@@ -29,15 +31,19 @@ def add_other_kernels(text: str, report: CheckReport, check: Callable[[str], Che
     functions = find_functions(blank_text(text))
     kernels = [one for one in functions if one.kernel]
     wrong = _find_kernels(text, functions, kernels, report.findings) if len(kernels) > 1 and report.findings else None
-    if wrong is None or len(wrong) == len(kernels):
-        return report
+    if wrong is None or len(wrong) == len(kernels) or any(_ADDS.search(text, *one.body) for one in wrong):
+        return report  # a kernel that adds to an array may complete the D of another
     bodies = sorted(one.body for one in wrong)
     others = [one.body for one in kernels if one not in wrong]
     try:
         rest = check(blank_spans(text, bodies))
     except OverdueError:
         return report
-    names = {one.name for one in wrong}
+    return _join_reports(report, rest, others, {one.name for one in wrong})
+
+
+def _join_reports(report: CheckReport, rest: CheckReport, others: Sequence[Span], wrong: Set[str]) -> CheckReport:
+    """Return a report with the other kernels as the rest has them. others: their bodies; wrong: names of the first."""
     findings = [one for one in rest.findings if is_inside(one.span, others)]
     return replace(
         report,
@@ -47,8 +53,8 @@ def add_other_kernels(text: str, report: CheckReport, check: Callable[[str], Che
             *(one for one in rest.open if is_inside(one.span, others)),
         ),
         kernels=(
-            *(one for one in report.kernels if one.name in names),
-            *(one for one in rest.kernels if one.name not in names),
+            *(one for one in report.kernels if one.name in wrong),
+            *(one for one in rest.kernels if one.name not in wrong),
         ),
         steps=max(report.steps, rest.steps),
     )
