@@ -9,12 +9,14 @@ import numpy as np
 
 from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.cxx.source_text import COMMENT, split_arguments
+from lanescope.ptx.table.kinds import KINDS
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.language.numbers import as_array
 from lanescope.reader.threads.memory.storage import OPEN
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.workbench.copies.filled_tiles import find_operand_map
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
@@ -50,13 +52,14 @@ FACTOR_MISPLACED = (
 _BYTE = 8  # bits
 HALF_TYPES = {name: kind for name, kind in ELEMENT_NAMES.items() if kind in ("f16", "bf16")}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
-MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # of tensor maps; others may only copy bytes
-_ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
+HALF_MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # of tensor maps; others may only copy bytes
+_NARROW_BITS = {row.name: row.shared_bits for row in MAP_TYPES if row.bits < 8}  # in shared memory
+_READ_BITS = {row.name: row.element_bits for row in KINDS}
+_KIND = re.compile(r"\bkind::(\w+)")
+ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 _RUNTIME = re.compile(r"(?:cuda(?!Launch)\w+|if|sizeof|assert)?")  # calls that compute nothing
 _GIVEN = re.compile(r">>>\s*\((.*)\)", re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_PADDED = {"16U4_ALIGN8B": False, "16U4_ALIGN16B": True}  # PTX ISA 9.1, 5.5.1.1.1: whether 4-bit elements are padded
-_PADDED_KIND = re.compile(r"kind::(?:(?:mx)?(f8f6f4)|mxf4)")
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1(?:\.f(?:16|32))?$")
 
 
@@ -102,16 +105,16 @@ def find_other_map_types(text: str, bench: Workbench, maps: Sequence[TensorMap])
 def _explain_map_type(text: str, instruction: str, kind: str) -> str:
     """Explain why an instruction does not fit the data type of a tensor map; "" if it does, or that is not certain."""
     multiplied = _MULTIPLIED.search(instruction)
-    if multiplied is not None and MAP_TYPES.get(kind, multiplied[1]) != multiplied[1]:
-        named = names_type(text, multiplied[1])
-        return "" if named else f"{kind} in their tensor map, but this instruction multiplies {multiplied[1]}"
-    padded = _PADDED_KIND.search(instruction)
-    if padded is None or kind not in _PADDED or _PADDED[kind] == bool(padded[1]):
+    if multiplied is not None and HALF_MAP_TYPES.get(kind, multiplied[1]) != multiplied[1]:
+        why = f"{kind} in their tensor map, but this instruction multiplies {multiplied[1]}"
+        return "" if names_type(text, multiplied[1]) else why
+    named = _KIND.search(instruction)
+    stored, read = _NARROW_BITS.get(kind), _READ_BITS.get(named[1]) if named is not None else None
+    if stored is None or read is None or stored == read:
         return ""
-    stored, read = (16, 8) if _PADDED[kind] else (8, 16)
     return (
-        f"{kind} in their tensor map, which stores 16 of them in {stored} bytes, but this instruction reads 16 of them"
-        f" from {read} bytes"
+        f"{kind} in their tensor map, which stores 16 of them in {16 * stored // 8} bytes, but this instruction reads"
+        f" 16 of them from {16 * read // 8} bytes"
     )
 
 
@@ -279,7 +282,7 @@ def may_be_completed(
     """
     blank = blank_text(text)
     others = (one for one in find_functions(blank) if one.kernel and one.name != function.name)
-    if any(_ADDING.search(blank, *one.body) for one in others):
+    if any(ADDING.search(blank, *one.body) for one in others):
         return True
     launched: dict[object, list[KernelLaunchRecord]] = {}
     for launch in recorded:

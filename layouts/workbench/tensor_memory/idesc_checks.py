@@ -22,7 +22,7 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
-from lanescope.workbench.products.known_mistakes import HALF_TYPES, MAP_TYPES, names_type
+from lanescope.workbench.products.known_mistakes import HALF_MAP_TYPES, HALF_TYPES, names_type
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import CheckFinding, VerifiedOperand, Workbench
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode, find_tensor_instruction
@@ -293,7 +293,7 @@ def _find_map_type(text: str, bench: Workbench, operand: VerifiedOperand) -> str
     piece = bench.pieces[operand.storage or 0]
     code = "".join(text[slice(*span)] for span in piece.spans)
     found = re.findall(r"CU_TENSOR_MAP_DATA_TYPE_(\w+)", code)
-    return MAP_TYPES.get(found[0], "") if len(set(found)) == 1 else ""
+    return HALF_MAP_TYPES.get(found[0], "") if len(set(found)) == 1 else ""
 
 
 # tensor memory --------------------------------------------------------------------------------------------------------
