@@ -29,6 +29,14 @@ def test_each_of_two_wrong_kernels_has_its_finding() -> None:
     assert [one.code for one in report.findings] == ["fragment_mismatch", "k_slices_left"]
 
 
+def test_a_mistake_in_a_function_of_the_other_kernel_alone_is_found() -> None:
+    """It shows only when D is compared, which the first kernel's mistake prevents."""
+    helper = "__device__ int count(int K) { return K / TK - 1; }\n"
+    short = plant(("t < K / TK;", "t < count(K);"), text=SECOND)
+    report = check_whole(WRONG_PITCH + helper + short + LAUNCH)
+    assert [one.code for one in report.findings] == ["fragment_mismatch", "k_slices_left"]
+
+
 def test_a_mistake_in_a_function_of_both_kernels_is_found_once() -> None:
     load = "wmma::load_matrix_sync(fb[i], &sb[k * LDB + wc + i * 16], LDB);"
     shared = (

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 
 from lanescope.cxx.source_text import blank_comments
 from lanescope.deadline import OverdueError
 from lanescope.reader.code.preprocessing.used_functions import blank_spans
 from lanescope.workbench.check_report import CheckReport
+from lanescope.workbench.products.known_mistakes import ADDING
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import (
     FunctionText,
@@ -20,34 +22,33 @@ from lanescope.workbench.text.function_texts import (
     list_reached_texts,
 )
 
-_ADDS = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.")
-
 
 def add_other_kernels(text: str, report: CheckReport, check: Callable[[str], CheckReport]) -> CheckReport:
     """Return a report with what a check finds in the kernels without mistakes, if it runs them alone.
 
     text: as it was checked; check: checks a text of the same length.
     """
-    functions = find_functions(blank_text(text))
-    kernels = [one for one in functions if one.kernel]
-    wrong = _find_kernels(text, functions, kernels, report.findings) if len(kernels) > 1 and report.findings else None
-    if wrong is None or len(wrong) == len(kernels) or any(_ADDS.search(text, *one.body) for one in wrong):
+    places = _KernelPlaces(text)
+    concerned = [places.find_kernels(one) for one in report.findings]
+    wrong = set(chain.from_iterable(concerned))
+    if not all(concerned) or not wrong or len(wrong) == len(places.kernels):
+        return report
+    if any(ADDING.search(text, *one.body) for one in wrong):
         return report  # a kernel that adds to an array may complete the D of another
-    bodies = sorted(one.body for one in wrong)
-    others = [one.body for one in kernels if one not in wrong]
     try:
-        rest = check(blank_spans(text, bodies))
+        rest = check(blank_spans(text, sorted(one.body for one in wrong)))
     except OverdueError:
         return report
-    return _join_reports(report, rest, others, {one.name for one in wrong})
+    findings = [one for one in rest.findings if wrong.isdisjoint(of := places.find_kernels(one)) and of]
+    others = [one.body for one in places.kernels if one not in wrong]
+    return _join_reports(report, replace(rest, findings=tuple(findings)), others, {one.name for one in wrong})
 
 
 def _join_reports(report: CheckReport, rest: CheckReport, others: Sequence[Span], wrong: Set[str]) -> CheckReport:
     """Return a report with the other kernels as the rest has them. others: their bodies; wrong: names of the first."""
-    findings = [one for one in rest.findings if is_inside(one.span, others)]
     return replace(
         report,
-        findings=tuple(sorted({*report.findings, *findings}, key=lambda one: (one.span, one.code))),
+        findings=tuple(sorted({*report.findings, *rest.findings}, key=lambda one: (one.span, one.code))),
         open=(
             *(one for one in report.open if not is_inside(one.span, others)),
             *(one for one in rest.open if is_inside(one.span, others)),
@@ -60,20 +61,21 @@ def _join_reports(report: CheckReport, rest: CheckReport, others: Sequence[Span]
     )
 
 
-def _find_kernels(
-    text: str, functions: Sequence[FunctionText], kernels: Iterable[FunctionText], findings: Iterable[CheckFinding]
-) -> list[FunctionText] | None:
-    """Return the kernels that mistakes are in, or in functions that they call; None if one may be in any kernel."""
-    code = blank_comments(text)
-    reached = {kernel: set(list_reached_texts(text, functions, kernel)) for kernel in kernels}
-    wrong: dict[FunctionText, None] = {}
-    for finding in findings:
-        around = find_function_at(tuple(functions), finding.span[0])
+class _KernelPlaces:
+    """The kernels of a text, and which of them a place concerns."""
+
+    def __init__(self, text: str) -> None:
+        self.code, self.functions = blank_comments(text), find_functions(blank_text(text))
+        self.kernels = [one for one in self.functions if one.kernel]
+        self.reached = {one: set(list_reached_texts(text, self.functions, one)) for one in self.kernels}
+
+    def find_kernels(self, finding: CheckFinding) -> list[FunctionText]:
+        """Return the kernels that a mistake is in, or in functions that they call, or that a function of the host with
+        the mistake names; none if it may concern any kernel.
+        """
+        around = find_function_at(self.functions, finding.span[0])
         if around is None:
-            return None
-        found = [one for one in kernels if one is around or code[slice(*around.body)] in reached[one]]
-        found = found or [one for one in kernels if re.search(rf"\b{one.name}\b", code[slice(*around.body)])]
-        if not found:
-            return None
-        wrong |= dict.fromkeys(found)
-    return list(wrong)
+            return []
+        body = self.code[slice(*around.body)]
+        found = [one for one in self.kernels if one is around or body in self.reached[one]]
+        return found or [one for one in self.kernels if re.search(rf"\b{one.name}\b", body)]
