@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -12,7 +11,7 @@ from lanescope.ptx.threads import MOST_THREADS, WARP
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import LaterValue, Scope, parse_expression
-from lanescope.reader.threads.launches import KernelLaunch, find_launch_bounds, uses_dimensions
+from lanescope.reader.threads.launches import KernelLaunch, count_launches, find_launch_bounds, uses_dimensions
 from lanescope.reader.threads.runner import KernelRunner
 
 _Evaluate = Callable[[KernelRunner, tree.Expression, Scope], Any]
@@ -29,7 +28,7 @@ def find_block(
     if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = read_sizes(host, bound, inner)
-    if sizes is None and len(re.findall(rf"\b{function.name}\s*(?:<[^;<>]*>\s*)?<<<", host.text)) == 1:
+    if sizes is None and count_launches(host.text, function.name) == 1:
         sizes = read_sizes(host, expression, enclosing, _evaluate_either)
     return _make_block(sizes)
 

@@ -52,13 +52,13 @@ from lanescope.reader.threads.launches import (
     find_unnamed_launch,
     is_kernel,
     list_launches,
-    list_local_constants,
     list_plain_calls,
     list_size_macros,
     list_template_uses,
     make_launches,
     read_head,
 )
+from lanescope.reader.threads.local_constants import list_local_constants
 from lanescope.reader.threads.memory.number_tape import NumberTape
 from lanescope.reader.threads.memory.shared_order import SharedOrder
 from lanescope.reader.threads.memory.tile_records import TileSetup, find_grid

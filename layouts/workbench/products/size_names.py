@@ -254,13 +254,13 @@ def _scale_launches(
     for launch in recorded:
         given = dict(zip(function.parameters, launch.arguments, strict=False)) if launch.name == function.name else {}
         own = sizes.evaluate(given.get(name))
-        blocks = [sizes.evaluate(one) or 0 for one in launch.grid]
+        blocks = [sizes.evaluate(one) or 0 for one in launch.grid[:2]]  # along z there are batches, or parts of K
         if not own or any(one % own for one in (_SQUARE * count for count in blocks if count != 1)) or 0 in blocks:
             continue
         arguments = (_set_number(one, _SQUARE) if sizes.evaluate(one) == own else one for one in launch.arguments)
-        pairs = zip(launch.grid, blocks, strict=True)
+        pairs = zip(launch.grid, blocks, strict=False)
         grid = (one if count == 1 else _set_number(one, count * _SQUARE // own) for one, count in pairs)
-        scaled.append(replace(launch, arguments=tuple(arguments), grid=tuple(grid)))
+        scaled.append(replace(launch, arguments=tuple(arguments), grid=(*grid, *launch.grid[2:])))
     return scaled
 
 

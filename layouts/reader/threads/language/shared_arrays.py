@@ -55,7 +55,7 @@ def allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Size
 
 
 def _find_alignment(run: KernelRunner, declaration: tree.Declaration) -> int:
-    """Return the alignment that a declaration states by a number; 0 for none, or one that is no power of 2."""
+    """Return the alignment in bytes that a declaration gives as a number; 0 if it gives none, or not a power of 2."""
     stated = _ALIGNMENT.search(_find_head(run, declaration))
     amount = int(stated[1]) if stated is not None else 0
     return amount if amount & (amount - 1) == 0 else 0
